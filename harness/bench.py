@@ -1,0 +1,71 @@
+"""How much faster a run in the preloaded engine is than a fresh ``LLM(...)`` process."""
+
+import subprocess
+import sys
+import time
+
+from rich.console import Console
+
+from harness import engine
+from harness.errors import WorkerError
+from harness.isolation import Isolation
+from harness.outcome import Request
+from harness.tiny.tokenizer import PROMPT
+from harness.verify import _build
+
+REPEATS = 3
+_FRESH = """
+import sys
+from vllm import LLM, SamplingParams
+if __name__ == "__main__":
+    llm = LLM(sys.argv[1], dtype="float32", enforce_eager=True, max_model_len=128)
+    params = SamplingParams(temperature=0.0, max_tokens=8, logprobs=5)
+    prompt = {"prompt_token_ids": [int(i) for i in sys.argv[2].split(",")]}
+    print(llm.generate([prompt], params)[0].outputs[0].token_ids)
+"""
+
+
+def compare(checkpoint: str, console: Console) -> None:
+    """Print both times for one healthy checkpoint, best of three each, and their ratio.
+
+    Both ways are warmed up once first, so that neither pays for vLLM's one-time inspection of
+    the model class. WorkerError if one of them fails.
+    """
+    isolation = Isolation()
+    folder = isolation.call(_build, checkpoint, [], answer=str)
+    request = Request(folder, list(PROMPT))
+    start = time.perf_counter()
+    isolation.call(_nothing, answer=bool)
+    console.print(f"preload, once: {time.perf_counter() - start:.1f} s")
+    ours = _best(lambda: _in_engine(isolation, request))
+    fresh = _best(lambda: _fresh(folder))
+    console.print(f"fresh LLM(...) process: {fresh:.1f} s")
+    console.print(f"preloaded engine:       {ours:.1f} s")
+    console.print(f"ratio:                  {fresh / ours:.1f}")
+
+
+def _best(run: object) -> float:
+    assert callable(run)
+    times = []
+    for _ in range(1 + REPEATS):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times[1:])
+
+
+def _in_engine(isolation: Isolation, request: Request) -> None:
+    outcome = engine.run(isolation, request, deadline=600)
+    if not outcome.ok:
+        raise WorkerError(f"the preloaded engine failed: {outcome.error}")
+
+
+def _fresh(folder: str) -> None:
+    command = [sys.executable, "-c", _FRESH, folder, ",".join(map(str, PROMPT))]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    if result.returncode:
+        raise WorkerError(f"the fresh process failed: {result.stderr[-1000:]}")
+
+
+def _nothing() -> bool:
+    return True

@@ -1,0 +1,58 @@
+"""Cells: which claims of a preset can be tried here, and the key under which a finished one is
+found again."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from harness.outcome import Environment
+from harness.tiny.builder import builder_digest
+from presets import Preset
+from presets.ranges import base_version, parse_range
+from presets.schema import Claim
+
+PROTOCOL = 1
+"""Raised when the harness runs or judges cells differently, so that old records do not count."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One claim of one preset, to be run without and with it."""
+
+    preset: Preset
+    claim: Claim
+
+    @property
+    def label(self) -> str:
+        """What is on the row of the table: checkpoint, defects, engine kwargs."""
+        parts = [self.claim.checkpoint, *self.claim.defects]
+        parts += [f"{k}={v}" for k, v in self.claim.engine.items()]
+        return " + ".join(parts)
+
+    def key(self, environment: Environment) -> str:
+        """16 hex digits over everything that the result depends on."""
+        parts = (
+            PROTOCOL,
+            dict(self.preset),
+            list(self.preset.when),
+            self.claim,
+            builder_digest(),
+            environment,
+        )
+        return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
+
+
+def cells(presets: Iterable[Preset], environment: Environment, *, hub: bool) -> list[Cell]:
+    """The cells that apply to an environment: claims about its vLLM version and device, on Hub
+    checkpoints (``hub``) or on built ones."""
+    version = base_version(environment.vllm)
+    return [
+        Cell(preset, claim)
+        for preset in presets
+        for claim in preset.claims
+        if claim.on_hub == hub
+        and claim.device in (None, environment.device)
+        and version in parse_range(claim.vllm)
+    ]

@@ -1,0 +1,104 @@
+"""The ``harness`` command."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+import presets
+from harness import bench as _bench
+from harness import report
+from harness.cells import cells
+from harness.errors import HarnessError
+from harness.isolation import Isolation
+from harness.outcome import Environment
+from harness.probe import probe
+from harness.progress import Progress
+from harness.verify import Verifier, verify
+from presets.registry import names
+
+FORMATS = click.Choice(["human", "json"])
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="vllm-presets")
+def main() -> None:
+    """Prove engine override presets on real checkpoints, in the real engine.
+
+    Exit codes: 0 every claim held, 1 some did not, 2 nothing could be run.
+    """
+
+
+@main.command("verify")
+@click.argument("name", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every preset.")
+@click.option("--hub", is_flag=True, help="The presets' Hub checkpoints instead of tiny ones.")
+@click.option("--format", "form", type=FORMATS, default="human", show_default=True)
+@click.option("--records", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Append a JSON line for every cell.")
+@click.option("--resume", is_flag=True, help="Skip cells that --records has, inputs unchanged.")
+@click.option("--memory-gib", type=float, help="Limit the memory of each engine process.")
+def verify_command(
+    name: tuple[str, ...],
+    everything: bool,
+    hub: bool,
+    form: str,
+    records: Path | None,
+    resume: bool,
+    memory_gib: float | None,
+) -> None:
+    """Run the claims of presets NAME... without and with the preset."""
+    if bool(name) == everything:
+        raise click.UsageError("name one or more presets, or pass --all")
+    if resume and records is None:
+        raise click.UsageError("--resume needs --records FILE")
+    wanted = names() if everything else list(name)
+    console = Console(stderr=True)
+    with Progress(console) as progress:
+        progress.say("starting the engine")
+        isolation = Isolation(memory_gib=memory_gib)
+        environment = isolation.call(probe, answer=Environment)
+        version = environment.vllm or presets.registry.default_vllm()
+        todo = []
+        for one in wanted:
+            try:
+                preset = presets.get(one, version, trust_remote_code=True)
+            except presets.UnsupportedVersionError as error:
+                progress.say(str(error))
+                continue
+            todo += cells([preset], environment, hub=hub)
+        if not todo:
+            kind = "Hub" if hub else "tiny"
+            raise HarnessError(f"no claim on a {kind} checkpoint holds for vLLM {version} here")
+        progress.total(len(todo))
+        verifier = Verifier(isolation, environment)
+        done = []
+        for entry in verify(
+            verifier, todo, write_to=records, resume=resume, starting=progress.starting
+        ):
+            progress.finished(entry)
+            done.append(entry)
+    if form == "json":
+        print(report.as_json(done))
+    else:
+        report.print_table(done, Console())
+    if all(r.verdict == "blocked" for r in done):
+        sys.exit(2)
+    sys.exit(0 if report.all_held(done) else 1)
+
+
+@main.command("bench")
+@click.argument("checkpoint", default="gemma4")
+def bench_command(checkpoint: str) -> None:
+    """Time one run in the preloaded engine against a fresh LLM(...) process, side by side."""
+    _bench.compare(checkpoint, Console())
+
+
+def run() -> None:
+    """Entry point: an error of ours is one line on stderr and exit code 2."""
+    try:
+        main()
+    except (HarnessError, presets.PresetsError) as error:
+        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False)
+        sys.exit(2)

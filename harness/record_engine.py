@@ -1,0 +1,154 @@
+"""Record which arguments the installed vLLM takes: ``python -m harness.record_engine OUT``.
+
+Runs inside any environment that has vLLM 0.13.0 or newer, and needs nothing else from this
+project's dependencies. The output holds no paths and nothing of the machine it ran on, so that
+recording the same versions twice gives the same file.
+"""
+
+import dataclasses
+import enum
+import inspect
+import json
+import os
+import platform
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+UNIONS = (typing.Union, types.UnionType)
+
+
+def record() -> dict[str, Any]:
+    """The arguments of vLLM's ``EngineArgs``, with type, default and "is a JSON object".
+
+    ``llm_only`` holds what ``vllm.LLM`` takes on top of them, and ``async_only`` what
+    ``AsyncEngineArgs``, which is behind ``vllm serve``, takes on top of them.
+    """
+    import torch
+    import transformers
+    import vllm
+    from vllm.engine.arg_utils import AsyncEngineArgs, EngineArgs
+
+    fields = _fields(EngineArgs)
+    taken = inspect.signature(vllm.LLM.__init__).parameters.values()
+    extra = {
+        p.name: (p.annotation, None if p.default is p.empty else p.default)
+        for p in taken
+        if p.name != "self" and p.name not in fields and p.kind is not p.VAR_KEYWORD
+    }
+    return {
+        "vllm": _release(vllm.__version__),
+        "python": platform.python_version(),
+        "torch": _release(torch.__version__),
+        "transformers": transformers.__version__,
+        "arguments": {name: _argument(*found) for name, found in fields.items()},
+        "llm_only": {name: _argument(*found) for name, found in extra.items()},
+        "async_only": {
+            name: _argument(*found)
+            for name, found in _fields(AsyncEngineArgs).items()
+            if name not in fields
+        },
+    }
+
+
+def _fields(kind: Any) -> dict[str, tuple[Any, Any]]:
+    return {f.name: (f.type, _default(f)) for f in dataclasses.fields(kind)}
+
+
+def _release(version: str) -> str:
+    """Without the build: ``2.13.0+cpu`` is ``2.13.0``."""
+    return version.partition("+")[0]
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return None if field.default is dataclasses.MISSING else field.default
+
+
+def _argument(hint: Any, default: Any) -> dict[str, Any]:
+    return {"type": _show(hint), "default": _plain(default), "json": _takes_object(hint)}
+
+
+def _parts(hint: Any) -> Iterable[Any]:
+    """The members of a union, annotations stripped."""
+    origin = typing.get_origin(hint)
+    if origin is typing.Annotated:
+        yield from _parts(typing.get_args(hint)[0])
+    elif origin in UNIONS:
+        for member in typing.get_args(hint):
+            yield from _parts(member)
+    else:
+        yield hint
+
+
+def _takes_object(hint: Any) -> bool:
+    """Whether a value may be given as a JSON object: a mapping, or a config dataclass."""
+    if isinstance(hint, str):  # vLLM quotes an annotation whose names it imports for types only
+        return bool(re.search(r"\b(dict|Mapping)\b", hint))
+    return any(
+        isinstance(kind, type)
+        and (issubclass(kind, Mapping) or typing.is_typeddict(kind) or dataclasses.is_dataclass(kind))
+        for kind in (typing.get_origin(part) or part for part in _parts(hint))
+    )
+
+
+def _show(hint: Any) -> str:
+    """A type as one would write it; ``repr`` of an annotated one would hold addresses."""
+    if isinstance(hint, str):
+        return hint
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _show(args[0])
+    if origin in UNIONS:
+        return " | ".join(map(_show, args))
+    if origin is typing.Literal:
+        return f"Literal[{', '.join(map(repr, args))}]"
+    if hint is types.NoneType:
+        return "None"
+    name = getattr(origin or hint, "__name__", None) or str(hint).removeprefix("typing.")
+    inside = ", ".join("..." if a is ... else _list_or(a) for a in args)
+    return f"{name}[{inside}]" if inside else name
+
+
+def _list_or(arg: Any) -> str:
+    return f"[{', '.join(map(_show, arg))}]" if isinstance(arg, list) else _show(arg)
+
+
+def _plain(value: Any) -> Any:
+    """A default as JSON; the name of its class where it is an object."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value.value if isinstance(value, enum.Enum) else value
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, enum.Enum):
+        return _plain(value.value)
+    inner = getattr(value, "default", None)  # a pydantic FieldInfo stands for its own default
+    if type(value).__name__ == "FieldInfo":
+        factory = getattr(value, "default_factory", None)
+        return _plain(factory() if factory else inner)
+    return f"{type(value).__name__}()"
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        print("usage: python -m harness.record_engine OUT.json", file=sys.stderr)
+        return 2
+    out = Path(arguments[0])
+    text = json.dumps(record(), indent=1, sort_keys=True) + "\n"
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,101 @@
+"""What a run of cells is shown as: one table for people, one JSON object for programs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from harness.records import Record, RunRecord
+from harness.verdict import Verdict
+
+STYLE = {
+    "needed": "green",
+    "excluded": "green",
+    "unneeded": "yellow",
+    "unknown": "yellow",
+    "broken": "bold red",
+    "wrong-failure": "bold red",
+    "blocked": "bold red",
+}
+
+
+def totals(records: Sequence[Record]) -> dict[str, int]:
+    """Verdict -> number of cells, the verdicts that occur, in the order of ``Verdict``."""
+    counted = Counter(r.verdict for r in records)
+    return {v: counted[v] for v in get_args(Verdict) if counted[v]}
+
+
+def all_held(records: Sequence[Record]) -> bool:
+    """Every cell has the verdict that its claim declares, and there is at least one."""
+    return bool(records) and all(r.held for r in records)
+
+
+def as_json(records: Sequence[Record]) -> str:
+    """One object: ``cells``, ``totals`` by verdict, ``ok``."""
+    cells: list[dict[str, Any]] = [msgspec.to_builtins(r) | {"held": r.held} for r in records]
+    return msgspec.json.format(
+        msgspec.json.encode(
+            {"cells": cells, "totals": totals(records), "ok": all_held(records)}
+        ),
+        indent=2,
+    ).decode()
+
+
+def print_table(records: Sequence[Record], console: Console) -> None:
+    """One row a cell, then one line of conclusion."""
+    table = Table(title=_title(records), title_justify="left", expand=False)
+    for name in ("checkpoint", "without the preset", "with the preset", "verdict", "seconds"):
+        table.add_column(name, overflow="fold", justify="right" if name == "seconds" else "left")
+    for r in records:
+        engine = "".join(f" + {k}={v}" for k, v in r.engine.items())
+        defects = f" + {r.defect.replace('+', ' + ')}" if r.defect else ""
+        verdict = f"[{STYLE[r.verdict]}]{r.verdict}[/]"
+        if not r.held:
+            verdict += f"\n(claimed: {r.expected})"
+        table.add_row(
+            f"{r.checkpoint}{defects}{engine}",
+            _run(r.control),
+            _run(r.treatment),
+            verdict + (f"\n{_escape(r.reason)}" if r.reason and not r.held else ""),
+            f"{r.seconds:.1f}",
+        )
+    console.print(table)
+    console.print(conclusion(records))
+
+
+def conclusion(records: Sequence[Record]) -> str:
+    """E.g. ``every claim held: 9 needed, 1 excluded``."""
+    counted = ", ".join(f"{n} {v}" for v, n in totals(records).items()) or "no cell ran"
+    missed = sum(not r.held for r in records)
+    if all_held(records):
+        return f"every claim held: {counted}"
+    return f"{missed} of {len(records)} claims did NOT hold: {counted}"
+
+
+def _title(records: Sequence[Record]) -> str:
+    if not records:
+        return ""
+    e = records[0].environment
+    names = ", ".join(dict.fromkeys(r.preset for r in records))
+    on = e.gpu or e.device
+    return f"{names}: vLLM {e.vllm} on {on}, transformers {e.transformers}, torch {e.torch}"
+
+
+def _run(run: RunRecord | None) -> str:
+    if run is None:
+        return "not run"
+    if not run.ok:
+        first = (run.error or "").strip().splitlines()[0]
+        return f"[dim]fails at[/] {run.stage}: {_escape(first[:110])}"
+    if run.parity is None:
+        return "answers"
+    if run.parity.ok:
+        return f"ok, as the reference (logprobs within {run.parity.max_logprob_diff:.0e})"
+    return f"answers, but off the reference by {run.parity.max_logprob_diff:.2g}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("[", r"\[")

@@ -1,0 +1,153 @@
+"""Defects: what goes wrong with a checkpoint on its way to the engine, one function each.
+
+A defect is ``name`` or ``name=argument`` and changes a ``Draft``: the decoded config, the tensors
+(read when a defect asks for them) and the files. Defects compose in the order given and apply
+to tiny and to downloaded checkpoints alike. A new one is a decorated function here.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import UnknownDefectError
+
+if TYPE_CHECKING:
+    import torch
+
+WEIGHTS = "model.safetensors"
+PROCESSOR_FILES = (
+    "processor_config.json",
+    "preprocessor_config.json",
+    "video_preprocessor_config.json",
+)
+
+
+class Draft:
+    """A copy of a checkpoint under change; ``save`` writes what was touched."""
+
+    def __init__(self, source: Path, folder: Path) -> None:
+        shutil.copytree(source, folder, copy_function=_link)
+        self.folder = folder
+        self.config: dict[str, Any] = json.loads((folder / "config.json").read_text())
+
+    @cached_property
+    def tensors(self) -> "dict[str, torch.Tensor]":
+        from safetensors.torch import load_file
+
+        shards = sorted(self.folder.glob("*.safetensors"))
+        return {name: t for shard in shards for name, t in load_file(shard).items()}
+
+    def save(self) -> None:
+        (self.folder / "config.json").unlink()
+        (self.folder / "config.json").write_text(json.dumps(self.config, indent=2))
+        if "tensors" in self.__dict__:
+            from safetensors.torch import save_file
+
+            for path in (*self.folder.glob("*.safetensors"), *self.folder.glob("*.index.json")):
+                path.unlink()
+            save_file(self.tensors, self.folder / WEIGHTS, metadata={"format": "pt"})
+
+
+Defect = Callable[[Draft, str], None]
+DEFECTS: dict[str, Defect] = {}
+
+
+def apply(source: Path, out: Path, defects: list[str]) -> None:
+    """Copy a healthy checkpoint to ``out`` with the defects applied, in order.
+
+    UnknownDefectError names a defect that does not exist, or that finds nothing to change.
+    """
+    draft = Draft(source, out)
+    for defect in defects:
+        name, _, argument = defect.partition("=")
+        if name not in DEFECTS:
+            raise UnknownDefectError(
+                f"no defect {name!r}; known are {', '.join(sorted(DEFECTS))}. "
+                "A new one is a function in harness/tiny/defects.py"
+            )
+        DEFECTS[name](draft, argument)
+    draft.save()
+
+
+def _defect(name: str) -> Callable[[Defect], Defect]:
+    def register(function: Defect) -> Defect:
+        DEFECTS[name] = function
+        return function
+
+    return register
+
+
+@_defect("drop-processor")
+def _drop_processor(draft: Draft, _: str) -> None:
+    """The processor files were not saved beside the model."""
+    found = [draft.folder / name for name in PROCESSOR_FILES if (draft.folder / name).exists()]
+    for path in _some("drop-processor", found, "there is no processor file"):
+        path.unlink()
+
+
+@_defect("drop-towers")
+def _drop_towers(draft: Draft, _: str) -> None:
+    """Only the weights of the text model were saved."""
+    text = "language_model." if any("language_model." in n for n in draft.tensors) else "model."
+    keep = [n for n in draft.tensors if text in n or n.startswith("lm_head.")]
+    dropped = _some("drop-towers", sorted(draft.tensors.keys() - set(keep)), "there is no tower")
+    for name in dropped:
+        del draft.tensors[name]
+
+
+@_defect("strip-language-prefix")
+def _strip_language_prefix(draft: Draft, _: str) -> None:
+    """The text weights were saved under the text class's own names, ``model.*``."""
+    old = "model.language_model."
+    names = [n for n in draft.tensors if n.startswith(old)]
+    for name in _some("strip-language-prefix", names, f"no tensor starts with {old}"):
+        draft.tensors["model." + name.removeprefix(old)] = draft.tensors.pop(name)
+
+
+@_defect("flat-config")
+def _flat_config(draft: Draft, _: str) -> None:
+    """config.json is the text model's, the declared class is still the multimodal one."""
+    if "text_config" not in draft.config:
+        raise UnknownDefectError("flat-config: config.json has no text_config")
+    outer = draft.config
+    draft.config = dict(outer["text_config"])
+    draft.config["architectures"] = outer["architectures"]
+
+
+@_defect("null-config")
+def _null_config(draft: Draft, argument: str) -> None:
+    """A sub-config is null, as in ``null-config=vision_config``."""
+    if draft.config.get(argument) is None:
+        raise UnknownDefectError(f"null-config={argument}: config.json has no {argument}")
+    draft.config[argument] = None
+
+
+@_defect("architecture")
+def _architecture(draft: Draft, argument: str) -> None:
+    """Another class is declared; ``architecture=`` declares none."""
+    draft.config["architectures"] = [argument] if argument else None
+
+
+@_defect("drop-tensor")
+def _drop_tensor(draft: Draft, argument: str) -> None:
+    """Every tensor whose name holds the argument is lost."""
+    for name in _some("drop-tensor", [n for n in draft.tensors if argument in n], argument):
+        del draft.tensors[name]
+
+
+def _some(defect: str, found: list[Any], otherwise: str) -> Iterator[Any]:
+    if not found:
+        raise UnknownDefectError(f"{defect}: nothing to change: {otherwise}")
+    return iter(found)
+
+
+def _link(source: str, target: str) -> None:
+    """Hard-link where the file system allows it: weights are large and never written in place."""
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:
+        shutil.copyfile(source, target)

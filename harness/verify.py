@@ -1,0 +1,158 @@
+"""Run cells: build the checkpoint, compute the reference, run without and with the preset, judge."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from harness import engine, records, tiny
+from harness.cells import Cell
+from harness.errors import HarnessError
+from harness.hub import download
+from harness.isolation import Isolation
+from harness.outcome import Environment, Outcome, Reference, Request
+from harness.records import Record
+from harness.reference import Parity, compare, reference
+from harness.verdict import Side, judge
+from presets.facts import Facts, read_facts
+from presets.when import matches
+
+DEADLINE = 600.0
+"""Seconds for one engine run. A tiny one takes 1 to 3; the first of a class on a fresh machine
+up to a minute, while vLLM inspects it; Hub checkpoints load gigabytes."""
+
+
+class Verifier:
+    """Runs cells in one environment. Checkpoints and references are shared between its cells."""
+
+    def __init__(self, isolation: Isolation, environment: Environment) -> None:
+        self.isolation = isolation
+        self.environment = environment
+        self._references: dict[tuple[str, str | None], Reference] = {}
+
+    def run(self, cell: Cell, deadline: float = DEADLINE) -> Record:
+        """The record of one cell. Whatever keeps the cell from being run makes it ``blocked``."""
+        start = time.perf_counter()
+        try:
+            if self.environment.problem:
+                raise HarnessError(self.environment.problem)
+            healthy, broken = self.checkpoint(cell)
+            wanted = self.reference_for(cell, healthy)
+            facts = read_facts(broken)
+            control = self._side(cell, broken, wanted, {}, deadline)
+            treatment = self._side(cell, broken, wanted, dict(cell.preset), deadline)
+        except HarnessError as error:
+            seconds = time.perf_counter() - start
+            return records.record(cell, self.environment, "blocked", str(error), seconds)
+        verdict, reason = judge(
+            cell.claim,
+            control,
+            treatment,
+            matched=self.matched(cell, facts),
+            answered=(cell.claim.answer or "") in treatment.outcome.text,
+        )
+        return records.record(
+            cell,
+            self.environment,
+            verdict,
+            reason,
+            time.perf_counter() - start,
+            records.run_record(*control),
+            records.run_record(*treatment),
+            self.isolation.call(_fingerprint, str(broken), answer=str),
+        )
+
+    def checkpoint(self, cell: Cell) -> tuple[Path, Path]:
+        """The healthy checkpoint of a cell and the one with its defects."""
+        claim = cell.claim
+        if not claim.on_hub:
+            build = self.isolation.call
+            healthy = build(_build, claim.checkpoint, [], answer=str)
+            broken = build(_build, claim.checkpoint, claim.defects, answer=str)
+            return Path(healthy), Path(broken)
+        source = download(claim.checkpoint)
+        if not claim.defects:
+            return source, source
+        return source, Path(self.isolation.call(_damage, str(source), claim.defects, answer=str))
+
+    def reference_for(self, cell: Cell, healthy: Path) -> Reference:
+        """transformers on the healthy checkpoint; computed once per checkpoint and prompt."""
+        key = (str(healthy), cell.claim.prompt)
+        if key not in self._references:
+            (architecture, *_) = read_facts(healthy).architectures or ("AutoModelForCausalLM",)
+            self._references[key] = self.isolation.call(
+                reference,
+                str(healthy),
+                architecture,
+                cell.claim.prompt,
+                self.dtype(cell),
+                self.environment.device,
+                answer=Reference,
+            )
+        return self._references[key]
+
+    def dtype(self, cell: Cell) -> str:
+        """float32 wherever it fits: it leaves no room for excuses. Hub checkpoints on a GPU run
+        in bfloat16, as they are served."""
+        on_gpu = self.environment.device == "cuda"
+        return "bfloat16" if on_gpu and cell.claim.on_hub else "float32"
+
+    def matched(self, cell: Cell, facts: Facts) -> bool:
+        return matches(cell.preset, facts) is not None
+
+    def _side(
+        self, cell: Cell, folder: Path, wanted: Reference, kwargs: dict[str, Any], deadline: float
+    ) -> Side:
+        dtype = self.dtype(cell)
+        request = Request(
+            str(folder), wanted.prompt, {"dtype": dtype, **cell.claim.engine, **kwargs}
+        )
+        outcome: Outcome = engine.run(self.isolation, request, deadline)
+        parity: Parity | None = compare(outcome, wanted, dtype) if outcome.ok else None
+        return Side(outcome, parity)
+
+
+def verify(
+    verifier: Verifier,
+    todo: Iterable[Cell],
+    *,
+    write_to: Path | None = None,
+    resume: bool = False,
+    starting: Callable[[Cell], None] = lambda cell: None,
+) -> Iterator[Record]:
+    """Run cells one after the other and yield a record for each.
+
+    ``write_to``: a JSON-lines file that every record is appended to as soon as it exists.
+    ``resume``: take the record of a cell whose inputs have not changed from that file, unless it
+    was blocked, instead of running it again. ``starting`` is called before each run.
+    """
+    finished: dict[str, Record] = {}
+    if resume and write_to is not None and write_to.exists():
+        finished = {r.key: r for r in records.read(write_to) if r.verdict != "blocked"}
+    for cell in todo:
+        known = finished.get(cell.key(verifier.environment))
+        if known is not None:
+            yield known
+            continue
+        starting(cell)
+        entry = verifier.run(cell)
+        if write_to is not None:
+            records.append(write_to, entry)
+        yield entry
+
+
+# What runs in a child: module-level functions of plain arguments, so that they pickle.
+
+
+def _build(name: str, defects: list[str]) -> str:
+    return str(tiny.build(name, defects))
+
+
+def _damage(source: str, defects: list[str]) -> str:
+    return str(tiny.damage(Path(source), defects))
+
+
+def _fingerprint(folder: str) -> str:
+    return tiny.fingerprint(Path(folder))
+
+

@@ -1,0 +1,45 @@
+"""vLLM engine override presets, each with the runs that prove it.
+
+>>> import presets
+>>> preset = presets.get("gemma4-text", vllm="0.32.0")
+>>> dict(preset)
+{'hf_overrides': {'architectures': ['Gemma4ForCausalLM']}}
+"""
+
+from presets.errors import (
+    CheckpointError,
+    ContradictionError,
+    DataError,
+    GuardError,
+    KwargsError,
+    PresetsError,
+    RemoteCodeError,
+    UnknownArgumentError,
+    UnknownNameError,
+    UnsupportedVersionError,
+)
+from presets.lint import lint
+from presets.merge import Merged, merge
+from presets.preset import Preset
+from presets.registry import consumer_names, find, get, names
+
+__all__ = [
+    "CheckpointError",
+    "ContradictionError",
+    "DataError",
+    "GuardError",
+    "KwargsError",
+    "Merged",
+    "Preset",
+    "PresetsError",
+    "RemoteCodeError",
+    "UnknownArgumentError",
+    "UnknownNameError",
+    "UnsupportedVersionError",
+    "consumer_names",
+    "find",
+    "get",
+    "lint",
+    "merge",
+    "names",
+]

@@ -1,0 +1,247 @@
+"""``presets``: look presets up, merge them, and check data files.
+
+The answer goes to stdout, everything else to stderr. Exit code 0: answered; 1: ``lint`` found
+problems; 2: no answer, or bad usage.
+"""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import presets
+from presets.kwargs import parse_set
+from presets.lint import shipped, stale_schemas, write_schemas
+from presets.registry import consumer as read_consumer
+from presets.render import as_json, render
+from presets.schema import ConsumerFile
+
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(["human", "json"]), default="human", show_default=True
+)
+VLLM = click.option("--vllm", metavar="V", help="A vLLM version. Default: the installed one.")
+
+
+class _Group(click.Group):
+    """Turns every error of the package into one line on stderr and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            warnings.simplefilter("always", DeprecationWarning)
+            try:
+                return super().invoke(ctx)
+            except presets.PresetsError as error:
+                _fail(str(error))
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="vllm-presets", prog_name="presets")
+def main() -> None:
+    """VLLM engine override presets, each with the runs that prove it."""
+
+
+@main.command("list")
+@click.option("--family", metavar="F", help="Only presets of this family.")
+@VLLM
+@FORMAT
+def list_(family: str | None, vllm: str | None, form: str) -> None:
+    """List the presets."""
+    found = presets.find(family=family, vllm=vllm)
+    if form == "json":
+        _print_json([_brief(preset) for preset in found])
+        return
+    rows = [[p.name, p.family, p.window, p.summary] for p in found]
+    _table(["name", "family", "vLLM", "what it is for"], rows)
+
+
+@main.command()
+@click.argument("name")
+@VLLM
+@FORMAT
+def show(name: str, vllm: str | None, form: str) -> None:
+    """Show one preset: when it applies, what it sets, and what proves it."""
+    preset = presets.get(name, vllm, untested=True, trust_remote_code=True)
+    if form == "json":
+        details = {
+            **_brief(preset),
+            "for_vllm": preset.vllm,
+            "kwargs": dict(preset),
+            "essential": list(preset.essential),
+            "conflicts": msgspec.to_builtins(preset.conflicts),
+            "caveat": preset.caveat,
+            "when": msgspec.to_builtins(preset.when),
+            "claims": msgspec.to_builtins(preset.claims),
+            "digest": preset.digest,
+        }
+        _print_json(details)
+        return
+    _lines(
+        ("name", preset.name),
+        ("aliases", ", ".join(preset.aliases)),
+        ("family", preset.family),
+        ("summary", preset.summary),
+        ("vLLM", f"{preset.window} (kwargs below: for {preset.vllm})"),
+        ("kwargs", render(preset, "python", preset.vllm)),
+        *(("when", condition.why) for condition in preset.when),
+        *(("never with", f"{c.key}: {c.reason}") for c in preset.conflicts),
+        ("caveat", preset.caveat),
+        *(("claim", _claim(claim)) for claim in preset.claims),
+        *(("source", source) for source in preset.sources),
+    )
+
+
+@main.command()
+@click.argument("name")
+@VLLM
+@click.option("--for", "consumer", metavar="CONSUMER", help="The program that takes the kwargs.")
+@click.option("--set", "settings", metavar="KEY=JSON", multiple=True, help="A kwarg of your own.")
+@click.option("--untested", is_flag=True, help="Accept a vLLM newer than the newest known one.")
+@click.option("--trust-remote-code", is_flag=True, help="Let the engine run the checkpoint's code.")
+@FORMAT
+def get(
+    name: str,
+    vllm: str | None,
+    consumer: str | None,
+    settings: tuple[str, ...],
+    untested: bool,
+    trust_remote_code: bool,
+    form: str,
+) -> None:
+    """Print the engine kwargs of a preset, merged with yours, in the consumer's form."""
+    user = parse_set(settings)
+    preset = presets.get(name, vllm, untested=untested, trust_remote_code=True)
+    if trust_remote_code and "trust_remote_code" in preset:
+        user.setdefault("trust_remote_code", True)
+    merged = presets.merge(preset, user, consumer, untested=untested)
+    kwargs = merged.handover()
+    if form == "json":
+        click.echo(as_json(kwargs))
+    else:
+        profile = read_consumer(consumer) if consumer else None
+        click.echo(render(kwargs, profile.form if profile else "python", merged.vllm))
+        if profile:
+            click.echo(f"{profile.name}: {profile.how}", err=True)
+    if preset.caveat:
+        click.echo(f"caveat: {preset.caveat}", err=True)
+
+
+@main.command()
+@click.argument("name", required=False)
+@FORMAT
+def consumers(name: str | None, form: str) -> None:
+    """List the programs that build the engine, or show one with the keys it must own."""
+    if name is None:
+        profiles = [read_consumer(n) for n in presets.consumer_names()]
+        if form == "json":
+            _print_json([msgspec.to_builtins(profile) for profile in profiles])
+            return
+        rows = [[p.name, p.versions, str(len(p.guards)), p.summary] for p in profiles]
+        _table(["name", "versions read", "guards", "what it is"], rows)
+        return
+    profile = read_consumer(name)
+    if form == "json":
+        _print_json(msgspec.to_builtins(profile))
+        return
+    _show_consumer(profile)
+
+
+@main.command()
+@click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--write-schema", is_flag=True, help="Write the JSON Schemas first.")
+def lint(files: tuple[Path, ...], write_schema: bool) -> None:
+    """Check preset and consumer files; without FILES, everything that is shipped."""
+    if write_schema:
+        for path in write_schemas():
+            click.echo(f"wrote {path.name}", err=True)
+    paths = [p for f in files for p in (sorted(f.rglob("*.toml")) if f.is_dir() else [f])]
+    if not files:
+        paths = shipped()
+    problems = presets.lint(paths) + ([] if files else stale_schemas())
+    for problem in problems:
+        click.echo(problem)
+    if problems:
+        sys.exit(1)
+    click.echo(f"{len(paths)} files checked, no problems")
+
+
+def _brief(preset: presets.Preset) -> dict[str, Any]:
+    return {
+        "name": preset.name,
+        "family": preset.family,
+        "summary": preset.summary,
+        "aliases": list(preset.aliases),
+        "vllm": preset.window,
+        "sources": list(preset.sources),
+    }
+
+
+def _claim(claim: Any) -> str:
+    made = f" with {', '.join(claim.defects)}" if claim.defects else ""
+    control = claim.control if isinstance(claim.control, str) else f"fails at {claim.control.stage}"
+    treatment = "ok" if claim.treatment == "ok" else f"fails at {claim.treatment.stage}"
+    return f"{claim.checkpoint}{made}, vLLM {claim.vllm}: without {control}, with {treatment}"
+
+
+def _show_consumer(profile: ConsumerFile) -> None:
+    _lines(
+        ("name", profile.name),
+        ("summary", profile.summary),
+        ("versions", profile.versions),
+        ("how", profile.how),
+        ("defaults", render(profile.defaults, "python", "")),
+        *(("source", source) for source in profile.sources),
+    )
+    for guard in profile.guards:
+        only = f" (only {', '.join(map(repr, guard.values))})" if guard.values else ""
+        basis = "measured" if guard.measured else "read in the source"
+        click.echo()
+        _lines(
+            ("guard", f"{guard.key}{only}"),
+            ("failure", f"{guard.failure}, {basis}"),
+            ("reason", guard.reason),
+            ("instead", guard.instead),
+            *(("evidence", link) for link in guard.evidence),
+        )
+
+
+def _lines(*pairs: tuple[str, str]) -> None:
+    console = _console()
+    for label, text in pairs:
+        if text:
+            console.print(Text(f"{label:<11}", style="bold"), Text(text), sep="")
+
+
+def _table(columns: list[str], rows: list[list[str]]) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for index, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=index == 0)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    _console().print(table)
+
+
+def _console() -> Console:
+    # In a pipe a line must stay a line, whatever COLUMNS says.
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+def _fail(text: str) -> NoReturn:
+    first, *rest = text.splitlines()
+    click.echo("\n".join([f"error: {first}", *(f"       {line}" for line in rest)]), err=True)
+    sys.exit(2)

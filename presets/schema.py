@@ -1,0 +1,165 @@
+"""What a preset file and a consumer file may hold: closed msgspec structs.
+
+The JSON Schemas in ``data/`` are generated from these (``presets lint --write-schema``) and
+pinned by a test. Checks that a type cannot express live in ``validate.py``.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+Name = Annotated[str, Meta(pattern=r"^[a-z0-9]+(?:[-.][a-z0-9]+)*$", max_length=64)]
+Text = Annotated[str, Meta(min_length=1, max_length=2000)]
+Url = Annotated[str, Meta(pattern=r"^https://[^\s]+$")]
+Sources = Annotated[list[Url], Meta(min_length=1)]
+VersionRange = Annotated[str, Meta(pattern=r"^>=", description="'>=A' or '>=A,<B'")]
+DottedKey = Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*(?:\.\w+)*$")]
+Stage = Literal["config", "construct", "load", "profile", "generate", "parity", "sync"]
+Device = Literal["cpu", "cuda"]
+
+
+class Closed(Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of everything decoded from a data file."""
+
+
+class Condition(Closed, frozen=True):
+    """One way a checkpoint can need the preset. All stated facts must hold (a conjunction);
+    a preset's ``when`` is a list of these (a disjunction). A fact left out is not asked.
+    """
+
+    why: Text
+    architectures: list[str] = field(default_factory=list)
+    """The first declared architecture is one of these; "" stands for none declared."""
+    model_type: list[str] = field(default_factory=list)
+    """``model_type`` of config.json is one of these."""
+    configs: list[str] = field(default_factory=list)
+    """Each of these sub-configs is a table."""
+    null_configs: list[str] = field(default_factory=list)
+    """Each of these sub-configs is null or absent."""
+    tensors: list[str] = field(default_factory=list)
+    """For each of these prefixes some tensor name starts with it."""
+    no_tensors: list[str] = field(default_factory=list)
+    """No tensor name starts with any of these prefixes."""
+    no_files: list[str] = field(default_factory=list)
+    """None of these files is there."""
+    vllm: VersionRange | None = None
+    """The condition is a problem in these vLLM versions only."""
+
+
+class KwargsBlock(Closed, frozen=True):
+    """The engine kwargs for one range of vLLM versions."""
+
+    vllm: VersionRange
+    engine: Annotated[dict[str, Any], Meta(min_length=1)]
+
+
+class Failure(Closed, frozen=True):
+    """A failure as declared: where it happens and what the error must say."""
+
+    stage: Stage
+    error: Annotated[str, Meta(min_length=8, description="regular expression, searched")]
+
+
+class Claim(Closed, frozen=True):
+    """What happens, without and with the preset, on one checkpoint. The harness runs both."""
+
+    checkpoint: Annotated[str, Meta(min_length=1)]
+    """A family of ``harness.tiny`` ("gemma4"), or a Hub repository ("google/gemma-4-E2B-it")."""
+    vllm: VersionRange
+    control: Failure | Literal["ok", "wrong"]
+    """Without the preset: a declared failure, silently "wrong", or "ok" (not needed here)."""
+    sources: Sources
+    defects: list[str] = field(default_factory=list)
+    """Applied to the healthy checkpoint in this order."""
+    treatment: Failure | Literal["ok"] = "ok"
+    """With the preset. A failure here says the preset must NOT apply: ``when`` must not match."""
+    engine: dict[str, Any] = field(default_factory=dict)
+    """Engine kwargs for both runs, on top of the harness's own."""
+    device: Device | None = None
+    """Holds on this device only; None: on every device."""
+    prompt: str | None = None
+    """A factual prompt, on real weights; the harness takes a fixed token prompt otherwise."""
+    answer: str | None = None
+    """What the greedy continuation of ``prompt`` must contain."""
+    why: str = ""
+    memory_gib: Annotated[float, Meta(gt=0)] | None = None
+    """Hub checkpoints: device memory that the weights and the cache need, GiB."""
+    gpus: Annotated[int, Meta(ge=1)] = 1
+    gated: bool = False
+
+    @property
+    def on_hub(self) -> bool:
+        return "/" in self.checkpoint
+
+    @property
+    def expected(self) -> Literal["needed", "unneeded", "excluded"]:
+        """The verdict that makes the claim true."""
+        if self.treatment != "ok":
+            return "excluded"
+        return "unneeded" if self.control == "ok" else "needed"
+
+
+class Conflict(Closed, frozen=True):
+    """An argument that, set to anything but zero, null or false, defeats the preset."""
+
+    key: DottedKey
+    reason: Text
+
+
+class PresetFile(Closed, frozen=True):
+    """One TOML file in ``data/presets``; the file's name is ``name`` plus ``.toml``."""
+
+    name: Name
+    family: Name
+    summary: Text
+    vllm: VersionRange
+    """The versions the preset is offered for; ``kwargs`` must cover it without gap or overlap."""
+    essential: Annotated[list[DottedKey], Meta(min_length=1)]
+    """What the preset exists for: a user value that differs here is a contradiction."""
+    sources: Sources
+    when: Annotated[list[Condition], Meta(min_length=1)]
+    kwargs: Annotated[list[KwargsBlock], Meta(min_length=1)]
+    claims: Annotated[list[Claim], Meta(min_length=1)]
+    aliases: list[Name] = field(default_factory=list)
+    deprecated_aliases: list[Name] = field(default_factory=list)
+    """Former names: they resolve, with a DeprecationWarning."""
+    conflicts: list[Conflict] = field(default_factory=list)
+    caveat: str = ""
+
+
+class Guard(Closed, frozen=True):
+    """A key that the consumer must own, and what breaks when only the engine side changes."""
+
+    key: DottedKey
+    reason: Text
+    failure: Literal["silent", "crash"]
+    instead: Text
+    """Where to set it instead: the consumer's own field or flag."""
+    evidence: Sources
+    values: list[Any] = field(default_factory=list)
+    """Only these values are reserved; empty: every value."""
+    measured: bool = False
+    """True where a run showed the failure, False where it was read in the source."""
+
+
+class ConsumerFile(Closed, frozen=True):
+    """One TOML file in ``data/consumers``: a program that builds the engine."""
+
+    name: Name
+    summary: Text
+    versions: Text
+    """The versions of the program that were read."""
+    form: Literal["python", "cli"]
+    """How the program takes engine kwargs: a Python mapping or command-line flags."""
+    how: Text
+    """How to hand the kwargs over, in one or two sentences."""
+    sources: Sources
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """Engine kwargs that the program sets itself and that a caller may change."""
+    guards: list[Guard] = field(default_factory=list)
+
+
+def json_schema(kind: type[PresetFile] | type[ConsumerFile]) -> dict[str, Any]:
+    """The JSON Schema of one kind of data file, as shipped in the wheel."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}

@@ -1,0 +1,30 @@
+"""Does a preset's condition hold for a checkpoint?"""
+
+from presets.facts import Facts
+from presets.preset import Preset
+from presets.ranges import base_version, parse_range
+from presets.schema import Condition
+
+
+def matches(preset: Preset, facts: Facts) -> Condition | None:
+    """The first condition of the preset that the checkpoint meets for the preset's vLLM
+    version, None if it meets none.
+    """
+    return next((c for c in preset.when if _holds(c, facts, preset.vllm)), None)
+
+
+def _holds(condition: Condition, facts: Facts, vllm: str) -> bool:
+    def some(prefixes: list[str]) -> list[bool]:
+        return [any(name.startswith(p) for name in facts.tensors) for p in prefixes]
+
+    declared = facts.architectures[0] if facts.architectures else ""
+    return (
+        (not condition.architectures or declared in condition.architectures)
+        and (not condition.model_type or facts.model_type in condition.model_type)
+        and all(isinstance(facts.config.get(key), dict) for key in condition.configs)
+        and all(facts.config.get(key) is None for key in condition.null_configs)
+        and all(some(condition.tensors))
+        and not any(some(condition.no_tensors))
+        and not facts.files.intersection(condition.no_files)
+        and (condition.vllm is None or base_version(vllm) in parse_range(condition.vllm))
+    )
