@@ -23,7 +23,8 @@ print((time.perf_counter() - start) * 1000)
 def process_ms(code: str) -> float:
     """The best of several runs of a fresh interpreter, in milliseconds."""
     command = [sys.executable, "-c", code]
-    return 1000 * min(timeit.repeat(lambda: subprocess.run(command, check=True), number=1, repeat=RUNS))
+    runs = timeit.repeat(lambda: subprocess.run(command, check=True), number=1, repeat=RUNS)
+    return 1000 * min(runs)
 
 
 def cold_ms() -> float:
@@ -51,7 +52,7 @@ def main() -> int:
         over = found > BUDGETS_MS[what]
         missed += over
         verdict = "OVER" if over else "ok"
-        print(f"{what:<12} {found:8.2f} ms   budget {BUDGETS_MS[what]:5.0f} ms   {verdict}")
+        print(f"{what:<12} {found:8.3f} ms   budget {BUDGETS_MS[what]:5.0f} ms   {verdict}")
     return 1 if missed else 0
 
 

@@ -1,5 +1,6 @@
 """Cells: which claims of a preset can be tried here, and the key under which a finished one is
-found again."""
+found again.
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -46,7 +47,8 @@ class Cell:
 
 def cells(presets: Iterable[Preset], environment: Environment, *, hub: bool) -> list[Cell]:
     """The cells that apply to an environment: claims about its vLLM version and device, on Hub
-    checkpoints (``hub``) or on built ones."""
+    checkpoints (``hub``) or on built ones.
+    """
     version = base_version(environment.vllm)
     return [
         Cell(preset, claim)

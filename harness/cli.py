@@ -35,8 +35,12 @@ def main() -> None:
 @click.option("--all", "everything", is_flag=True, help="Every preset.")
 @click.option("--hub", is_flag=True, help="The presets' Hub checkpoints instead of tiny ones.")
 @click.option("--format", "form", type=FORMATS, default="human", show_default=True)
-@click.option("--records", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Append a JSON line for every cell.")
+@click.option(
+    "--records",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Append a JSON line for every cell.",
+)
 @click.option("--resume", is_flag=True, help="Skip cells that --records has, inputs unchanged.")
 @click.option("--memory-gib", type=float, help="Limit the memory of each engine process.")
 def verify_command(
@@ -82,7 +86,8 @@ def verify_command(
     if form == "json":
         print(report.as_json(done))
     else:
-        report.print_table(done, Console())
+        # a pipe has no width of its own: 80 columns would fold every cell
+        report.print_table(done, Console(width=None if sys.stdout.isatty() else 140))
     if all(r.verdict == "blocked" for r in done):
         sys.exit(2)
     sys.exit(0 if report.all_held(done) else 1)

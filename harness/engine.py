@@ -1,6 +1,7 @@
 """One run of a checkpoint in the real engine, in a child, with its stage and its error."""
 
 import resource
+import sys
 import time
 import traceback
 from collections.abc import Iterable
@@ -49,7 +50,8 @@ OUT_OF_MEMORY = (
 
 def run(isolation: Isolation, request: Request, deadline: float) -> Outcome:
     """Run the request in a child. Never raises for what happens there: a crash, a hang, an exit
-    or exhausted memory is an ``Outcome`` with ``blocked`` set. ``deadline`` is in seconds."""
+    or exhausted memory is an ``Outcome`` with ``blocked`` set. ``deadline`` is in seconds.
+    """
     start = time.perf_counter()
     result = isolation.run(run_here, request, answer=Outcome, deadline=deadline)
     if isinstance(result, Death):
@@ -76,7 +78,8 @@ def run_here(request: Request) -> Outcome:
         steps, text = _generate(llm, request)
     except (Exception, SystemExit) as error:
         functions = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-        message = _message(error)
+        message = _message(error).replace(request.model, "<checkpoint>")
+        message = message.replace(sys.prefix, "<python>")
         return Outcome(False, stage_of(functions), message, _no_proof(error, message))
     return Outcome(
         ok=True,
@@ -113,7 +116,7 @@ def _architecture(llm: Any) -> str:
 
 def _message(error: BaseException) -> str:
     """``Type: text`` of the error and of what it was raised from."""
-    parts = []
+    parts: list[str] = []
     cause: BaseException | None = error
     while cause is not None and len(parts) < 4:
         parts.append(f"{type(cause).__name__}: {cause}"[:2000])
@@ -135,5 +138,5 @@ def _peak_mib() -> float:
     import torch
 
     if torch.cuda.is_available():
-        return round(torch.cuda.max_memory_allocated() / 2**20, 1)
+        return float(round(torch.cuda.max_memory_allocated() / 2**20, 1))
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

@@ -26,13 +26,9 @@ def download(repo: str) -> Path:
     """
     name, _, revision = repo.partition("@")
     try:
-        return Path(
-            snapshot_download(name, revision=revision or None, allow_patterns=PATTERNS)
-        )
+        return Path(snapshot_download(name, revision=revision or None, allow_patterns=PATTERNS))
     except GatedRepoError:
-        raise HubError(
-            f"{repo} is gated: accept its terms on the Hub and set HF_TOKEN"
-        ) from None
+        raise HubError(f"{repo} is gated: accept its terms on the Hub and set HF_TOKEN") from None
     except RepositoryNotFoundError:
         raise HubError(f"{repo} does not exist, or is private and HF_TOKEN is not set") from None
     except (LocalEntryNotFoundError, OfflineModeIsEnabled):

@@ -44,6 +44,12 @@ class Isolation:
     """Children of one forkserver that has ``preload`` in memory."""
 
     def __init__(self, preload: str = "harness.preload", memory_gib: float | None = None) -> None:
+        # A killed child leaves its semaphores to the resource tracker, which removes them at exit;
+        # that it says so is noise. The tracker reads the filter when the first child starts it.
+        quiet = "ignore:resource_tracker:UserWarning"
+        os.environ["PYTHONWARNINGS"] = ",".join(
+            dict.fromkeys([*filter(None, os.environ.get("PYTHONWARNINGS", "").split(",")), quiet])
+        )
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([preload])
         self._memory_gib = memory_gib
@@ -52,7 +58,8 @@ class Isolation:
         self, function: Callable[..., T], *args: Any, answer: type[T], deadline: float
     ) -> T | Death:
         """``function(*args)`` in a child. Both must pickle; the result travels as JSON of type
-        ``answer``. ``deadline`` is in seconds. WorkerError if the function raised."""
+        ``answer``. ``deadline`` is in seconds. WorkerError if the function raised.
+        """
         receiver, sender = self._context.Pipe(duplex=False)
         with tempfile.TemporaryDirectory(prefix="vllm-presets-") as folder, receiver:
             log = Path(folder) / "log"

@@ -24,7 +24,8 @@ def probe() -> Environment:
     import transformers
     import vllm
 
-    problem = torchvision = None
+    problem: str | None = None
+    torchvision: str | None = None
     try:
         import torchvision as vision
         from torchvision.transforms import functional  # noqa: F401
@@ -56,7 +57,7 @@ def _is_cpu_build() -> bool:
 def _machine_memory_gib() -> float:
     import psutil
 
-    return round(psutil.virtual_memory().total / 2**30, 1)
+    return float(round(psutil.virtual_memory().total / 2**30, 1))
 
 
 def _driver() -> str | None:

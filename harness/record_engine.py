@@ -23,7 +23,7 @@ UNIONS = (typing.Union, types.UnionType)
 
 
 def record() -> dict[str, Any]:
-    """The arguments of vLLM's ``EngineArgs``, with type, default and "is a JSON object".
+    """The arguments of vLLM's ``EngineArgs``: type, default, "may be a JSON object", and flags.
 
     ``llm_only`` holds what ``vllm.LLM`` takes on top of them, and ``async_only`` what
     ``AsyncEngineArgs``, which is behind ``vllm serve``, takes on top of them.
@@ -31,7 +31,15 @@ def record() -> dict[str, Any]:
     import torch
     import transformers
     import vllm
-    from vllm.engine.arg_utils import AsyncEngineArgs, EngineArgs
+    from vllm.engine.arg_utils import AsyncEngineArgs, EngineArgs, FlexibleArgumentParser
+
+    parser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser())
+    flags: dict[str, list[str]] = {name: [] for name in _fields(AsyncEngineArgs)}
+    for action in parser._actions:
+        # The spellings of the argument itself, not short or deprecated other ones.
+        own = "--" + action.dest.replace("_", "-")
+        spelt = [o for o in action.option_strings if o in (own, f"--no-{own[2:]}")]
+        flags.setdefault(action.dest, []).extend(spelt)
 
     fields = _fields(EngineArgs)
     taken = inspect.signature(vllm.LLM.__init__).parameters.values()
@@ -45,10 +53,10 @@ def record() -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": _release(torch.__version__),
         "transformers": transformers.__version__,
-        "arguments": {name: _argument(*found) for name, found in fields.items()},
-        "llm_only": {name: _argument(*found) for name, found in extra.items()},
+        "arguments": {name: _argument(*found, flags[name]) for name, found in fields.items()},
+        "llm_only": {name: _argument(*found, None) for name, found in extra.items()},
         "async_only": {
-            name: _argument(*found)
+            name: _argument(*found, flags[name])
             for name, found in _fields(AsyncEngineArgs).items()
             if name not in fields
         },
@@ -70,8 +78,13 @@ def _default(field: "dataclasses.Field[Any]") -> Any:
     return None if field.default is dataclasses.MISSING else field.default
 
 
-def _argument(hint: Any, default: Any) -> dict[str, Any]:
-    return {"type": _show(hint), "default": _plain(default), "json": _takes_object(hint)}
+def _argument(hint: Any, default: Any, flags: list[str] | None) -> dict[str, Any]:
+    return {
+        "type": _show(hint),
+        "default": _plain(default),
+        "json": _takes_object(hint),
+        "flags": flags,
+    }
 
 
 def _parts(hint: Any) -> Iterable[Any]:
@@ -90,10 +103,11 @@ def _takes_object(hint: Any) -> bool:
     """Whether a value may be given as a JSON object: a mapping, or a config dataclass."""
     if isinstance(hint, str):  # vLLM quotes an annotation whose names it imports for types only
         return bool(re.search(r"\b(dict|Mapping)\b", hint))
+    kinds = (typing.get_origin(part) or part for part in _parts(hint))
     return any(
-        isinstance(kind, type)
-        and (issubclass(kind, Mapping) or typing.is_typeddict(kind) or dataclasses.is_dataclass(kind))
-        for kind in (typing.get_origin(part) or part for part in _parts(hint))
+        typing.is_typeddict(kind) or dataclasses.is_dataclass(kind) or issubclass(kind, Mapping)
+        for kind in kinds
+        if isinstance(kind, type)
     )
 
 

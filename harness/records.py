@@ -122,7 +122,8 @@ def append(path: Path, entry: Record) -> None:
 
 def read(path: Path) -> Iterator[Record]:
     """All records of a file. HarnessError names the line that is none; a torn last line (the
-    run was killed) is left out."""
+    run was killed) is left out.
+    """
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line:

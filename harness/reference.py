@@ -1,5 +1,6 @@
 """The reference: what transformers computes for the healthy checkpoint, greedily, and the
-comparison of an engine run with it. Runs in a child, as everything that needs torch does."""
+comparison of an engine run with it. Runs in a child, as everything that needs torch does.
+"""
 
 from typing import Any
 

@@ -37,9 +37,7 @@ def as_json(records: Sequence[Record]) -> str:
     """One object: ``cells``, ``totals`` by verdict, ``ok``."""
     cells: list[dict[str, Any]] = [msgspec.to_builtins(r) | {"held": r.held} for r in records]
     return msgspec.json.format(
-        msgspec.json.encode(
-            {"cells": cells, "totals": totals(records), "ok": all_held(records)}
-        ),
+        msgspec.json.encode({"cells": cells, "totals": totals(records), "ok": all_held(records)}),
         indent=2,
     ).decode()
 
@@ -56,7 +54,7 @@ def print_table(records: Sequence[Record], console: Console) -> None:
         if not r.held:
             verdict += f"\n(claimed: {r.expected})"
         table.add_row(
-            f"{r.checkpoint}{defects}{engine}",
+            _escape(f"{r.checkpoint}{defects}{engine}"),
             _run(r.control),
             _run(r.treatment),
             verdict + (f"\n{_escape(r.reason)}" if r.reason and not r.held else ""),
@@ -88,13 +86,22 @@ def _run(run: RunRecord | None) -> str:
     if run is None:
         return "not run"
     if not run.ok:
-        first = (run.error or "").strip().splitlines()[0]
-        return f"[dim]fails at[/] {run.stage}: {_escape(first[:110])}"
+        return f"fails at {run.stage}: {_escape(_gist(run.error or ''))}"
     if run.parity is None:
         return "answers"
     if run.parity.ok:
-        return f"ok, as the reference (logprobs within {run.parity.max_logprob_diff:.0e})"
+        return f"ok, parity within {run.parity.max_logprob_diff:.0e}"
     return f"answers, but off the reference by {run.parity.max_logprob_diff:.2g}"
+
+
+def _gist(error: str) -> str:
+    """The line of an error that says something, cut to fit a cell of the table.
+
+    pydantic's first line only counts the errors; the next one has the text.
+    """
+    lines = [line.strip() for line in error.splitlines() if line.strip()] or [""]
+    line = lines[1] if "validation error" in lines[0] and len(lines) > 1 else lines[0]
+    return line if len(line) <= 72 else line[:71] + "…"
 
 
 def _escape(text: str) -> str:

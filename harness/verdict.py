@@ -7,9 +7,7 @@ from harness.outcome import Outcome
 from harness.reference import Parity
 from presets.schema import Claim, Failure
 
-Verdict = Literal[
-    "needed", "unneeded", "excluded", "broken", "wrong-failure", "blocked", "unknown"
-]
+Verdict = Literal["needed", "unneeded", "excluded", "broken", "wrong-failure", "blocked", "unknown"]
 """design.md section 2, and ``excluded``: the preset breaks this checkpoint, as declared, and its
 condition does not match it."""
 

@@ -33,9 +33,9 @@ class Verifier:
     def run(self, cell: Cell, deadline: float = DEADLINE) -> Record:
         """The record of one cell. Whatever keeps the cell from being run makes it ``blocked``."""
         start = time.perf_counter()
+        if self.environment.problem:
+            return records.record(cell, self.environment, "blocked", self.environment.problem, 0.0)
         try:
-            if self.environment.problem:
-                raise HarnessError(self.environment.problem)
             healthy, broken = self.checkpoint(cell)
             wanted = self.reference_for(cell, healthy)
             facts = read_facts(broken)
@@ -76,7 +76,7 @@ class Verifier:
         return source, Path(self.isolation.call(_damage, str(source), claim.defects, answer=str))
 
     def reference_for(self, cell: Cell, healthy: Path) -> Reference:
-        """transformers on the healthy checkpoint; computed once per checkpoint and prompt."""
+        """What transformers computes on the healthy checkpoint; computed once per checkpoint and prompt."""
         key = (str(healthy), cell.claim.prompt)
         if key not in self._references:
             (architecture, *_) = read_facts(healthy).architectures or ("AutoModelForCausalLM",)
@@ -93,7 +93,8 @@ class Verifier:
 
     def dtype(self, cell: Cell) -> str:
         """float32 wherever it fits: it leaves no room for excuses. Hub checkpoints on a GPU run
-        in bfloat16, as they are served."""
+        in bfloat16, as they are served.
+        """
         on_gpu = self.environment.device == "cuda"
         return "bfloat16" if on_gpu and cell.claim.on_hub else "float32"
 
@@ -118,7 +119,7 @@ def verify(
     *,
     write_to: Path | None = None,
     resume: bool = False,
-    starting: Callable[[Cell], None] = lambda cell: None,
+    starting: Callable[[Cell], None] | None = None,
 ) -> Iterator[Record]:
     """Run cells one after the other and yield a record for each.
 
@@ -134,7 +135,8 @@ def verify(
         if known is not None:
             yield known
             continue
-        starting(cell)
+        if starting is not None:
+            starting(cell)
         entry = verifier.run(cell)
         if write_to is not None:
             records.append(write_to, entry)
@@ -154,5 +156,3 @@ def _damage(source: str, defects: list[str]) -> str:
 
 def _fingerprint(folder: str) -> str:
     return tiny.fingerprint(Path(folder))
-
-

@@ -24,6 +24,8 @@ class Argument(msgspec.Struct, frozen=True):
     default: Any = None
     json: bool = False
     """Whether a value may be a JSON object: a mapping, or a config dataclass."""
+    flags: list[str] | None = None
+    """Its flags, such as ``--x`` and ``--no-x``; empty: it has none; None: not recorded."""
 
     @property
     def takes_text(self) -> bool:
@@ -108,8 +110,7 @@ def _unknown(name: str, vllm: str) -> str:
     having = [Version(v) for v in engine_versions() if name in recorded(v)]
     if having and min(having) > base_version(vllm):
         return (
-            f"vLLM {vllm} does not have it yet; the first recorded version with it "
-            f"is {min(having)}"
+            f"vLLM {vllm} does not have it yet; the first recorded version with it is {min(having)}"
         )
     if having:
         return f"vLLM {vllm} no longer has it; the last recorded version with it is {max(having)}"

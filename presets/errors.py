@@ -17,7 +17,7 @@ class PresetsError(Exception):
     """Root of all errors raised by ``presets``."""
 
 
-class _Problems(PresetsError):
+class _ProblemsError(PresetsError):
     """An error made of several problems, each one line, all reported at once."""
 
     def __init__(self, problems: list[str]) -> None:
@@ -28,7 +28,7 @@ class _Problems(PresetsError):
         return type(self), (self.problems,)
 
 
-class DataError(_Problems):
+class DataError(_ProblemsError):
     """A preset or consumer file is invalid; ``problems`` has one ``file: path: what`` per line."""
 
 
@@ -47,15 +47,15 @@ class KwargsError(PresetsError, ValueError):
     """Engine kwargs that are not a JSON object with string keys."""
 
 
-class UnknownArgumentError(_Problems):
+class UnknownArgumentError(_ProblemsError):
     """Arguments that the vLLM version does not have, with the new or the nearest name."""
 
 
-class ContradictionError(_Problems):
+class ContradictionError(_ProblemsError):
     """User values that contradict what the preset exists for, both sides named."""
 
 
-class GuardError(_Problems):
+class GuardError(_ProblemsError):
     """Keys that the consumer must own itself, with the reason and where to set each instead."""
 
 

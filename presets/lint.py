@@ -87,7 +87,8 @@ def _preset(file: PresetFile) -> Iterable[str]:
         yield from _no_json(block.engine, where)
         names = lookup(block.engine, "hf_overrides.architectures")
         if names is not MISSING and not _is_names(names):
-            yield f"{where}.hf_overrides.architectures: must be a list of class names, got {names!r}"
+            key = f"{where}.hf_overrides.architectures"
+            yield f"{key}: must be a list of class names, got {names!r}"
     for i, claim in enumerate(file.claims):
         yield from _unknown(claim.engine, claim.vllm, f"claims[{i}].engine")
 
@@ -143,9 +144,13 @@ def _names(files: Mapping[str, PresetFile]) -> list[str]:
         for name in (file.name, *file.aliases, *file.deprecated_aliases):
             owners.setdefault(name, []).append(file_name)
     return [
-        f"{owner}: {name!r} is taken, by {' and '.join(o for o in holders if o != owner) or 'itself'}"
+        f"{owner}: {name!r} is taken, by {_others(holders, owner)}"
         for name, holders in sorted(owners.items())
         if len(holders) > 1
         for owner in dict.fromkeys(holders)
         if owner in files
     ]
+
+
+def _others(holders: list[str], owner: str) -> str:
+    return " and ".join(holder for holder in holders if holder != owner) or "itself"

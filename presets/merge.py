@@ -182,7 +182,6 @@ def _compose(
     essential = {
         tuple(key.split(".")[1:]): value
         for key in preset.essential
-        if key.partition(".")[0] == "hf_overrides"
-        and (value := lookup(wanted, key)) is not MISSING
+        if key.partition(".")[0] == "hf_overrides" and (value := lookup(wanted, key)) is not MISSING
     }
     merged["hf_overrides"] = ComposedOverrides(dict(below), then, essential, preset.name)

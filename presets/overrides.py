@@ -36,8 +36,8 @@ class ComposedOverrides(Struct, frozen=True):
         if result is None:
             raise KwargsError("hf_overrides: the callable returned None; it must return the config")
         problems = [
-            f"{'.'.join(('hf_overrides', *path))}: the preset {self.preset!r} needs {value!r}, and the "
-            f"callable hf_overrides left {_shown(_read(result, path))}"
+            f"{'.'.join(('hf_overrides', *path))}: the preset {self.preset!r} needs {value!r}, "
+            f"and the callable hf_overrides left {_shown(_read(result, path))}"
             for path, value in self.essential.items()
             if not holds(value, _read(result, path))
         ]
@@ -61,9 +61,9 @@ def is_dummy(config: Any) -> bool:
 
     It is a bare ``PreTrainedConfig(architectures=[""], model_type="dummy_...")``.
     """
-    return type(config).__name__ in _BASES and str(
-        getattr(config, "model_type", "")
-    ).startswith("dummy_")
+    return type(config).__name__ in _BASES and str(getattr(config, "model_type", "")).startswith(
+        "dummy_"
+    )
 
 
 def apply(config: Any, overrides: Mapping[str, Any]) -> None:

@@ -200,5 +200,3 @@ def _stems(kind: str) -> list[str]:
 def load_all() -> list[PresetFile]:
     """Every preset file, decoded and checked; DataError for the first invalid one."""
     return [_preset_file(name) for name in names()]
-
-

@@ -41,19 +41,21 @@ def as_flags(kwargs: Mapping[str, Any], vllm: str) -> str:
 
 def _flag(name: str, value: Any, known: Argument | None) -> Iterable[str]:
     flag = "--" + name.replace("_", "-")
-    if value is None:
-        return [] if known is None or known.default is None else [flag, "None"]
-    if isinstance(value, bool):
-        if value:
-            return [flag]
-        if known is not None and known.takes_text:
-            raise KwargsError(f"{name}: false cannot be given on the command line; leave it out")
-        return ["--no-" + flag.removeprefix("--")]
-    if isinstance(value, list | tuple | set | frozenset):
-        items = sorted(value) if isinstance(value, set | frozenset) else value
-        if not items:
-            raise KwargsError(f"{name}: an empty list cannot be given on the command line")
-        return [flag, *(_scalar(name, item) for item in items)]
+    flags = [flag] if known is None or known.flags is None else known.flags
+    if flag not in flags:
+        raise KwargsError(f"{name}: vLLM has no command-line flag for it")
+    if value is True:
+        return [flag]
+    if value is False and f"--no-{flag[2:]}" in flags:
+        return [f"--no-{flag[2:]}"]
+    if isinstance(value, tuple | set | frozenset):
+        value = sorted(value) if isinstance(value, set | frozenset) else list(value)
+    if value is None or value is False or value == []:
+        if known is not None and value == known.default:
+            return []
+        raise KwargsError(f"{name}: {value!r} cannot be given on the command line; leave it out")
+    if isinstance(value, list):
+        return [flag, *(_scalar(name, item) for item in value)]
     text = _scalar(name, value)
     return [f"{flag}={text}"] if text.startswith("-") else [flag, text]
 

@@ -128,7 +128,7 @@ def _claim_problems(claim: Claim, window: Range | None) -> Iterable[str]:
     if (claim.prompt is None) != (claim.answer is None):
         yield "prompt, answer: give both or none"
     if claim.treatment != "ok" and claim.control != "ok":
-        yield "treatment: says that the preset must not apply, so control must be \"ok\""
+        yield 'treatment: says that the preset must not apply, so control must be "ok"'
 
 
 def _clashing(claims: list[Claim]) -> Iterable[str]:
@@ -136,7 +136,8 @@ def _clashing(claims: list[Claim]) -> Iterable[str]:
     groups: dict[str, list[Range]] = {}
     for claim in claims:
         for device in [claim.device] if claim.device else get_args(Device):
-            key = f"{claim.checkpoint} with defects {claim.defects}, engine {claim.engine}, {device}"
+            made = f"{claim.checkpoint} with defects {claim.defects}"
+            key = f"{made}, engine {claim.engine}, {device}"
             try:
                 groups.setdefault(key, []).append(parse_range(claim.vllm))
             except ValueError:

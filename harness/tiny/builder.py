@@ -108,6 +108,9 @@ def _build_family(family: Family, out: Path) -> None:
     model.save_pretrained(out)
     text = tokenizer(dict(family.special))
     text.save_pretrained(out)
+    if family.tokenizer:
+        text = getattr(transformers, family.tokenizer).from_pretrained(out)
+        text.save_pretrained(out)
     if family.processor:
         parts = {
             argument: getattr(transformers, kind)(**options)
@@ -120,7 +123,8 @@ def _randomize(model: object) -> None:
     """Give every saved tensor random values, norms and scalars too: then a single tensor that
     is not loaded changes the output. Vectors get noise of size 1: with mild ones and tied embeddings
     the greedy continuation would just repeat the prompt's last token. Seeded by the tensor's name,
-    so the values do not depend on the order in which a transformers version lists them."""
+    so the values do not depend on the order in which a transformers version lists them.
+    """
     import torch
 
     assert isinstance(model, torch.nn.Module)

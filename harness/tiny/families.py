@@ -23,6 +23,8 @@ class Family:
     """Special tokens of the tokenizer: attribute -> token."""
     token_ids: Mapping[str, str] = field(default_factory=dict)
     """Config field -> special token whose id it holds."""
+    tokenizer: str | None = None
+    """Class name of the tokenizer in transformers, where the processor insists on one."""
     processor: str | None = None
     """Class name of the multimodal processor in transformers."""
     processor_parts: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
@@ -160,6 +162,7 @@ FAMILIES: dict[str, Family] = {
             "image_token_id": "<|image_pad|>",
             "video_token_id": "<|video_pad|>",
         },
+        tokenizer="Qwen2TokenizerFast",
         processor="Qwen2_5_VLProcessor",
         processor_parts={
             "image_processor": ("Qwen2VLImageProcessor", {"min_pixels": 784, "max_pixels": 3136}),

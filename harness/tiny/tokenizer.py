@@ -16,7 +16,8 @@ PROMPT = tuple(range(100, 124))
 
 def token_ids(special: dict[str, str]) -> dict[str, int]:
     """Token -> id: basic tokens first, then the family's special ones, then the 256 bytes
-    from id 64 on."""
+    from id 64 on.
+    """
     ids = {token: i for i, token in enumerate((*BASIC, *special.values()))}
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     return ids | {token: 64 + i for i, token in enumerate(alphabet)}

@@ -105,7 +105,10 @@ def test_the_callable_alone_fails_on_the_dummy(tmp_path: Path) -> None:
 def test_the_mapping_does_in_a_callable_what_vllm_does_with_it(tmp_path: Path) -> None:
     overrides = {
         "architectures": ["Gemma3ForConditionalGeneration"],
-        "text_config": {"sliding_window": 16, "rope_parameters": {"full_attention": {"factor": 2.0}}},
+        "text_config": {
+            "sliding_window": 16,
+            "rope_parameters": {"full_attention": {"factor": 2.0}},
+        },
         "vocab_size": 99,
     }
     composed = compose(overrides, _same, ["hf_overrides.architectures"])

@@ -20,9 +20,7 @@ from presets.schema import (
 )
 
 # A busy machine must not fail a property test: no time limits.
-settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 SOURCE = "https://github.com/vllm-project/vllm/issues/1"

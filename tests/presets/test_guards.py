@@ -53,7 +53,10 @@ def test_all_hits_are_reported_at_once_with_all_one_needs(make_consumer: Make) -
     profile = make_consumer("seed", "model", "dtype")
     with pytest.raises(GuardError) as caught:
         check_guards({"preset": {"dtype": "half"}, "user": {"seed": 3, "model": "m"}}, profile)
-    why = "reserved by demo-trainer, failure: silent; {0} must stay in step; instead: the trainer's {0}"
+    why = (
+        "reserved by demo-trainer, failure: silent; {0} must stay in step; "
+        "instead: the trainer's {0}"
+    )
     assert caught.value.problems == [
         f"dtype='half' (from the preset): {why.format('dtype')}",
         f"seed=3 (from the user): {why.format('seed')}",

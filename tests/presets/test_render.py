@@ -44,7 +44,9 @@ def test_flags_are_quoted_and_spelt_one_way() -> None:
         ({"served_model_name": ["a", "b c"]}, ["--served-model-name", "a", "b c"]),
         ({"offload_params": {"b", "a"}}, ["--offload-params", "a", "b"]),
         ({"quantization": None}, []),
-        ({"mm_processor_cache_type": None}, ["--mm-processor-cache-type", "None"]),
+        ({"disable_log_stats": False}, []),
+        ({"disable_log_stats": True}, ["--disable-log-stats"]),
+        ({"offload_params": []}, []),
         ({"hf_token": True}, ["--hf-token"]),
         ({"gpu_memory_utilization": 0.5}, ["--gpu-memory-utilization", "0.5"]),
         ({"chat_template": "it's {{x}}"}, ["--chat-template", "it's {{x}}"]),
@@ -59,8 +61,10 @@ def test_each_kind_of_value_has_its_flag(kwargs: dict[str, Any], words: list[str
     [
         ({"hf_overrides": print}, "hf_overrides: .* has no JSON form"),
         ({"hf_overrides": {"x": float("nan")}}, "hf_overrides: .* has no JSON form"),
-        ({"hf_token": False}, "hf_token: false cannot be given"),
-        ({"served_model_name": []}, "served_model_name: an empty list cannot be given"),
+        ({"hf_token": False}, "hf_token: False cannot be given on the command line"),
+        ({"served_model_name": []}, r"served_model_name: \[\] cannot be given"),
+        ({"mm_processor_cache_type": None}, "mm_processor_cache_type: None cannot be given"),
+        ({"mamba_config": {}}, "mamba_config: vLLM has no command-line flag for it"),
     ],
 )
 def test_what_a_command_line_cannot_say_is_refused(kwargs: dict[str, Any], message: str) -> None:

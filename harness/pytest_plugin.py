@@ -1,0 +1,150 @@
+"""The harness as a pytest plugin: claims as test parameters, the same cells as ``harness verify``.
+
+A test that takes ``cell`` runs once for every claim: of the presets' Hub checkpoints where it is
+marked ``gpu``, of their tiny ones otherwise. Loaded in every pytest session of an environment
+that has vllm-presets, so nothing heavy is imported before a test asks for it.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.cells import Cell
+    from harness.isolation import Isolation
+    from harness.outcome import Environment
+    from harness.records import Record
+    from harness.verify import Verifier
+
+MARKERS = {
+    "engine": "runs the real vLLM on tiny checkpoints (extra cpu or gpu)",
+    "gpu": "loads Hub checkpoints on a GPU; run with -m gpu",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("vllm-presets")
+    group.addoption("--preset", action="append", metavar="NAME", help="only this preset's claims")
+    group.addoption(
+        "--checkpoint", action="append", metavar="NAME", help="only claims about this checkpoint"
+    )
+    group.addoption(
+        "--require-gpu", action="store_true", help="a skipped test marked gpu fails the run"
+    )
+    group.addoption(
+        "--rehearse-gpu", action="store_true", help="run tests marked gpu on the CPU engine"
+    )
+    group.addoption(
+        "--records", type=Path, metavar="FILE", help="append a JSON line for every cell"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, text in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {text}")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "cell" not in metafunc.fixturenames:
+        return
+    on_hub = metafunc.definition.get_closest_marker("gpu") is not None
+    found = list(_cells(metafunc.config, on_hub=on_hub))
+    metafunc.parametrize("cell", found, ids=[f"{c.preset.name}: {c.label}" for c in found])
+
+
+def _cells(config: pytest.Config, *, on_hub: bool) -> "Iterator[Cell]":
+    import presets
+    from harness.cells import Cell
+    from presets.ranges import base_version, parse_range
+
+    version = presets.registry.default_vllm()
+    checkpoints = config.getoption("checkpoint")
+    for name in config.getoption("preset") or presets.names():
+        try:
+            preset = presets.get(name, version, untested=True, trust_remote_code=True)
+        except presets.UnsupportedVersionError:
+            continue
+        except presets.UnknownNameError as error:
+            raise pytest.UsageError(f"--preset: {error}") from None
+        for claim in preset.claims:
+            if (
+                claim.on_hub == on_hub
+                and base_version(version) in parse_range(claim.vllm)
+                and (not checkpoints or claim.checkpoint in checkpoints)
+            ):
+                yield Cell(preset, claim)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if (
+        report.skipped
+        and not hasattr(report, "wasxfail")
+        and item.get_closest_marker("gpu")
+        and item.config.getoption("require_gpu")
+    ):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"--require-gpu: {reason}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def isolation() -> "Isolation":
+    """The forkserver with vLLM in memory."""
+    from harness.isolation import Isolation
+
+    return Isolation()
+
+
+@pytest.fixture(scope="session")
+def environment(isolation: "Isolation") -> "Environment":
+    """What is installed and which device there is."""
+    from harness.outcome import Environment
+    from harness.probe import probe
+
+    return isolation.call(probe, answer=Environment)
+
+
+@pytest.fixture(scope="session")
+def verifier(isolation: "Isolation", environment: "Environment") -> "Verifier":
+    """Runs cells; builds every checkpoint and computes every reference once a session."""
+    from harness.verify import Verifier
+
+    return Verifier(isolation, environment)
+
+
+@pytest.fixture
+def prove(request: pytest.FixtureRequest, verifier: "Verifier") -> "Callable[[Cell], Record]":
+    """Run a cell without and with its preset, keep its record (``--records``) and return it.
+
+    Skips a cell that this device cannot run, and says why.
+    """
+    from harness import records
+    from harness.errors import HubError
+    from harness.hub import cannot_run, download
+
+    def run(cell: "Cell") -> "Record":
+        environment = verifier.environment
+        if cell.claim.device not in (None, environment.device):
+            pytest.skip(f"the claim is about {cell.claim.device}, this is {environment.device}")
+        if cell.claim.on_hub:
+            if environment.device != "cuda" and not request.config.getoption("rehearse_gpu"):
+                pytest.skip("no CUDA device (--rehearse-gpu runs it on the CPU)")
+            if reason := cannot_run(cell.claim, environment):
+                pytest.skip(reason)
+            try:
+                download(cell.claim.checkpoint)
+            except HubError as error:
+                pytest.skip(str(error))
+        entry = verifier.run(cell)
+        if path := request.config.getoption("records"):
+            records.append(path, entry)
+        return entry
+
+    return run
