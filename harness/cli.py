@@ -16,7 +16,9 @@ from harness.outcome import Environment
 from harness.probe import probe
 from harness.progress import Progress
 from harness.verify import Verifier, verify
+from presets import Preset
 from presets.registry import names
+from presets.validate import read_preset
 
 FORMATS = click.Choice(["human", "json"])
 
@@ -31,7 +33,7 @@ def main() -> None:
 
 
 @main.command("verify")
-@click.argument("name", nargs=-1)
+@click.argument("name", nargs=-1, metavar="[NAME|FILE.toml]...")
 @click.option("--all", "everything", is_flag=True, help="Every preset.")
 @click.option("--hub", is_flag=True, help="The presets' Hub checkpoints instead of tiny ones.")
 @click.option("--format", "form", type=FORMATS, default="human", show_default=True)
@@ -52,7 +54,7 @@ def verify_command(
     resume: bool,
     memory_gib: float | None,
 ) -> None:
-    """Run the claims of presets NAME... without and with the preset."""
+    """Run the claims of presets, by name or by file, without and with the preset."""
     if bool(name) == everything:
         raise click.UsageError("name one or more presets, or pass --all")
     if resume and records is None:
@@ -63,11 +65,11 @@ def verify_command(
         progress.say("starting the engine")
         isolation = Isolation(memory_gib=memory_gib)
         environment = isolation.call(probe, answer=Environment)
-        version = environment.vllm or presets.registry.default_vllm()
+        version = environment.vllm
         todo = []
         for one in wanted:
             try:
-                preset = presets.get(one, version, trust_remote_code=True)
+                preset = _preset(one, version)
             except presets.UnsupportedVersionError as error:
                 progress.say(str(error))
                 continue
@@ -91,6 +93,12 @@ def verify_command(
     if all(r.verdict == "blocked" for r in done):
         sys.exit(2)
     sys.exit(0 if report.all_held(done) else 1)
+
+
+def _preset(name: str, vllm: str) -> Preset:
+    if name.endswith(".toml"):
+        return Preset(read_preset(Path(name)), vllm)
+    return presets.get(name, vllm, trust_remote_code=True)
 
 
 @main.command("bench")

@@ -6,9 +6,11 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
+    HFValidationError,
     LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
+    RevisionNotFoundError,
 )
 
 from harness.errors import HubError
@@ -17,6 +19,14 @@ from presets.schema import Claim
 
 PATTERNS = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 """What is fetched: no pickles, no code, no duplicate formats."""
+
+_OTHER_ERRORS: tuple[type[Exception], ...] = (
+    *HfHubHTTPError.__bases__,
+    OSError,
+    HFValidationError,
+)
+"""The bases are those of the HTTP client, another one by huggingface_hub's version: a connection
+that breaks raises one of its errors bare."""
 
 
 def download(repo: str) -> Path:
@@ -33,17 +43,20 @@ def download(repo: str) -> Path:
         raise HubError(f"{repo} does not exist, or is private and HF_TOKEN is not set") from None
     except (LocalEntryNotFoundError, OfflineModeIsEnabled):
         raise HubError(f"{repo} is not in the cache and the Hub cannot be reached") from None
-    except (HfHubHTTPError, OSError) as error:
-        raise HubError(f"{repo}: {type(error).__name__}: {str(error).splitlines()[0]}") from None
+    except RevisionNotFoundError:
+        raise HubError(f"{name} has no revision {revision!r}") from None
+    except _OTHER_ERRORS as error:
+        text = " ".join(str(error).split())
+        raise HubError(f"{repo}: {type(error).__name__}: {text[:200]}") from None
 
 
 def cannot_run(claim: Claim, environment: Environment) -> str | None:
-    """Why a Hub claim cannot be tried on this device, None if it can."""
+    """Why a Hub claim cannot be tried on this device, None if it can.
+
+    Memory is asked of GPUs only: a rehearsal on the CPU may serve stand-ins of any size.
+    """
     if claim.gpus > max(environment.gpu_count, 1):
         return f"needs {claim.gpus} GPUs, found {environment.gpu_count}"
-    if claim.memory_gib and claim.memory_gib > environment.memory_gib:
-        return (
-            f"needs {claim.memory_gib:g} GiB of memory on the {environment.device}, "
-            f"found {environment.memory_gib:g}"
-        )
+    if environment.device == "cuda" and (claim.memory_gib or 0) > environment.memory_gib:
+        return f"needs {claim.memory_gib:g} GiB of memory, the GPU has {environment.memory_gib:g}"
     return None

@@ -27,6 +27,7 @@ from harness.errors import WorkerError
 T = TypeVar("T")
 GRACE = 5.0
 """Seconds between TERM and KILL."""
+_LATE = "still running after {:.0f} s"
 
 
 class Death(msgspec.Struct, frozen=True):
@@ -69,13 +70,11 @@ class Isolation:
             process.start()
             sender.close()
             try:
-                wait([receiver, process.sentinel], timeout=deadline)
+                in_time = wait([receiver, process.sentinel], timeout=deadline)
                 message = _receive(receiver)
-                if message is None and process.is_alive():
-                    how = f"still running after {deadline:.0f} s"
-                else:
-                    process.join(GRACE if message is None else 0.2)
-                    how = _how_it_ended(process.exitcode)
+                if message is None and in_time:
+                    process.join(GRACE)  # its end of the pipe closes a moment before it is gone
+                how = _how_it_ended(process.exitcode) if in_time else _LATE.format(deadline)
             finally:
                 _kill_group(process)
             if message is None:

@@ -1,4 +1,4 @@
-"""What crosses the pipe between the parent and a child: requests and results, as msgspec structs."""
+"""What crosses the pipe between the parent and a child: requests and results."""
 
 from typing import Any
 
@@ -24,8 +24,9 @@ class Step(Struct, frozen=True):
     """One generated position."""
 
     token: int
-    logprobs: dict[str, float]
-    """Token id (as a string, for JSON) -> natural-log probability, the most likely ones."""
+    logprobs: dict[str, float | None]
+    """Token id (as a string, for JSON) -> natural-log probability, the most likely ones; None
+    where it is not a number (JSON has no NaN)."""
 
 
 class Outcome(Struct, frozen=True):

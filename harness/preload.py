@@ -9,6 +9,7 @@ import gc
 import importlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 DEFAULTS = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine core in the child: errors keep their type
@@ -38,7 +39,7 @@ MODULES = (
 def _quiet() -> Iterator[None]:
     """Import chatter (no GPU, no Triton) would land in the middle of the progress lines."""
     saved = os.dup(1), os.dup(2)
-    with open(os.devnull, "wb") as nowhere:
+    with Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     try:

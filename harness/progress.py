@@ -1,6 +1,7 @@
 """Progress of a long run: a live bar on a terminal, plain lines elsewhere."""
 
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -28,7 +29,7 @@ class Progress:
         self._done = 0
         self._total = 0
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 

@@ -1,10 +1,12 @@
 """The harness as a pytest plugin: claims as test parameters, the same cells as ``harness verify``.
 
-A test that takes ``cell`` runs once for every claim: of the presets' Hub checkpoints where it is
-marked ``gpu``, of their tiny ones otherwise. Loaded in every pytest session of an environment
+A test that takes ``preset_cell`` runs once for every claim: of the presets' Hub checkpoints where
+it is marked ``gpu``, of their tiny ones otherwise. Loaded in every pytest session of an environment
 that has vllm-presets, so nothing heavy is imported before a test asks for it.
 """
 
+import argparse
+import contextlib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +28,13 @@ MARKERS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("vllm-presets")
-    group.addoption("--preset", action="append", metavar="NAME", help="only this preset's claims")
+    group.addoption(
+        "--preset",
+        action="append",
+        type=_preset_name,
+        metavar="NAME",
+        help="only this preset's claims",
+    )
     group.addoption(
         "--checkpoint", action="append", metavar="NAME", help="only claims about this checkpoint"
     )
@@ -41,17 +49,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _preset_name(name: str) -> str:
+    import presets
+
+    try:
+        with contextlib.suppress(presets.UnsupportedVersionError):
+            presets.get(name, untested=True, trust_remote_code=True)
+    except presets.UnknownNameError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name
+
+
 def pytest_configure(config: pytest.Config) -> None:
     for name, text in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {text}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "cell" not in metafunc.fixturenames:
+    if "preset_cell" not in metafunc.fixturenames:
         return
     on_hub = metafunc.definition.get_closest_marker("gpu") is not None
     found = list(_cells(metafunc.config, on_hub=on_hub))
-    metafunc.parametrize("cell", found, ids=[f"{c.preset.name}: {c.label}" for c in found])
+    metafunc.parametrize("preset_cell", found, ids=[f"{c.preset.name}: {c.label}" for c in found])
 
 
 def _cells(config: pytest.Config, *, on_hub: bool) -> "Iterator[Cell]":
@@ -66,8 +85,6 @@ def _cells(config: pytest.Config, *, on_hub: bool) -> "Iterator[Cell]":
             preset = presets.get(name, version, untested=True, trust_remote_code=True)
         except presets.UnsupportedVersionError:
             continue
-        except presets.UnknownNameError as error:
-            raise pytest.UsageError(f"--preset: {error}") from None
         for claim in preset.claims:
             if (
                 claim.on_hub == on_hub
@@ -78,20 +95,24 @@ def _cells(config: pytest.Config, *, on_hub: bool) -> "Iterator[Cell]":
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    if (
-        report.skipped
-        and not hasattr(report, "wasxfail")
-        and item.get_closest_marker("gpu")
-        and item.config.getoption("require_gpu")
-    ):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
-        report.outcome = "failed"
-        report.longrepr = f"--require-gpu: {reason}"
-    return report
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    return (yield from _fail_if_skipped(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    return (yield from _fail_if_skipped(item))
+
+
+def _fail_if_skipped(item: pytest.Item) -> Generator[None, None, None]:
+    """``--require-gpu``, around the setup and the call of a test marked gpu."""
+    try:
+        return (yield)
+    except pytest.skip.Exception as skipped:
+        if item.get_closest_marker("gpu") and item.config.getoption("require_gpu"):
+            reason = f"--require-gpu: {skipped}"
+            raise pytest.fail.Exception(reason, pytrace=False) from None
+        raise
 
 
 @pytest.fixture(scope="session")

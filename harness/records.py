@@ -1,6 +1,6 @@
 """Records: one JSON line a cell, the evidence of what ran."""
 
-import datetime
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from harness.reference import Parity
 from harness.verdict import Verdict
 
 
-class RunRecord(Struct, frozen=True, omit_defaults=True):
+class RunRecord(Struct, frozen=True):
     """One of the two runs of a cell."""
 
     ok: bool
@@ -109,7 +109,7 @@ def record(
         preset_hash=cell.preset.digest,
         fingerprint=fingerprint,
         key=cell.key(environment),
-        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        date=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )
 
 

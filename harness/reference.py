@@ -2,6 +2,7 @@
 comparison of an engine run with it. Runs in a child, as everything that needs torch does.
 """
 
+import math
 from typing import Any
 
 from msgspec import Struct
@@ -19,8 +20,9 @@ class Parity(Struct, frozen=True):
 
     ok: bool
     tokens_equal: bool
-    max_logprob_diff: float
-    """Over the reference's top logprobs, up to the first token that differs."""
+    max_logprob_diff: float | None
+    """Over the reference's top logprobs, up to the first token that differs; None where the
+    engine computed something that is not a number."""
     tolerance: float
 
 
@@ -64,14 +66,18 @@ def compare(outcome: Outcome, wanted: Reference, dtype: str) -> Parity:
     tolerance = TOLERANCE[dtype]
     worst, equal, near_tie = 0.0, True, True
     for ours, theirs in zip(outcome.steps, wanted.steps, strict=False):
-        for token, logprob in theirs.logprobs.items():
-            if token in ours.logprobs:
-                worst = max(worst, abs(ours.logprobs[token] - logprob))
+        expected = {token: p for token, p in theirs.logprobs.items() if p is not None}
+        for token, logprob in ours.logprobs.items():
+            if logprob is None:
+                worst = math.inf
+            elif token in expected:
+                worst = max(worst, abs(logprob - expected[token]))
         if ours.token != theirs.token:
-            best = theirs.logprobs[str(theirs.token)]
-            near_tie = best - theirs.logprobs.get(str(ours.token), float("-inf")) <= tolerance
+            best = expected[str(theirs.token)]
+            near_tie = best - expected.get(str(ours.token), -math.inf) <= tolerance
             equal = False
             break
     equal = equal and len(outcome.steps) == len(wanted.steps)
     tokens_ok = equal or (dtype != "float32" and near_tie)
-    return Parity(tokens_ok and worst <= tolerance, equal, round(worst, 6), tolerance)
+    shown = round(worst, 6) if math.isfinite(worst) else None
+    return Parity(tokens_ok and worst <= tolerance, equal, shown, tolerance)

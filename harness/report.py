@@ -89,9 +89,10 @@ def _run(run: RunRecord | None) -> str:
         return f"fails at {run.stage}: {_escape(_gist(run.error or ''))}"
     if run.parity is None:
         return "answers"
+    worst = run.parity.max_logprob_diff
     if run.parity.ok:
-        return f"ok, parity within {run.parity.max_logprob_diff:.0e}"
-    return f"answers, but off the reference by {run.parity.max_logprob_diff:.2g}"
+        return f"ok, parity within {worst:.0e}"
+    return f"answers, but off the reference by {'NaN' if worst is None else f'{worst:.2g}'}"
 
 
 def _gist(error: str) -> str:

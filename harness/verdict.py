@@ -60,8 +60,10 @@ def _judge_excluded(
 ) -> tuple[Verdict, str]:
     if matched:
         return "broken", "the preset's `when` matches a checkpoint that the preset breaks"
-    if not control.right:
-        return "wrong-failure", f"control {_what(control)}, declared: right without the preset"
+    if not (
+        control.right if claim.control == "ok" else _as_declared(control.outcome, claim.control)
+    ):
+        return "wrong-failure", f"control {_what(control)}, declared: {_say(claim.control)}"
     if not _as_declared(treatment.outcome, claim.treatment):
         return "wrong-failure", f"treatment {_what(treatment)}, declared: {_say(claim.treatment)}"
     return "excluded", ""

@@ -1,4 +1,4 @@
-"""Run cells: build the checkpoint, compute the reference, run without and with the preset, judge."""
+"""Run cells: build the checkpoint, compute the reference, run both sides, judge."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -76,7 +76,7 @@ class Verifier:
         return source, Path(self.isolation.call(_damage, str(source), claim.defects, answer=str))
 
     def reference_for(self, cell: Cell, healthy: Path) -> Reference:
-        """What transformers computes on the healthy checkpoint; computed once per checkpoint and prompt."""
+        """What transformers computes on the healthy checkpoint, once for each prompt."""
         key = (str(healthy), cell.claim.prompt)
         if key not in self._references:
             (architecture, *_) = read_facts(healthy).architectures or ("AutoModelForCausalLM",)

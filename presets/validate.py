@@ -127,8 +127,6 @@ def _claim_problems(claim: Claim, window: Range | None) -> Iterable[str]:
         yield "memory_gib, gated, gpus: only a Hub checkpoint ('org/name') has these"
     if (claim.prompt is None) != (claim.answer is None):
         yield "prompt, answer: give both or none"
-    if claim.treatment != "ok" and claim.control != "ok":
-        yield 'treatment: says that the preset must not apply, so control must be "ok"'
 
 
 def _clashing(claims: list[Claim]) -> Iterable[str]:

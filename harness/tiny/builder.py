@@ -120,10 +120,12 @@ def _build_family(family: Family, out: Path) -> None:
 
 
 def _randomize(model: object) -> None:
-    """Give every saved tensor random values, norms and scalars too: then a single tensor that
-    is not loaded changes the output. Vectors get noise of size 1: with mild ones and tied embeddings
-    the greedy continuation would just repeat the prompt's last token. Seeded by the tensor's name,
-    so the values do not depend on the order in which a transformers version lists them.
+    """Give every saved tensor random values, norms and scalars too.
+
+    Then a single tensor that is not loaded changes the output. Vectors get noise of size 1: with
+    mild ones and tied embeddings the greedy continuation would just repeat the prompt's last
+    token. Seeded by the tensor's name, so the values do not depend on the order in which a
+    transformers version lists them.
     """
     import torch
 

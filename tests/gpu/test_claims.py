@@ -4,6 +4,6 @@ import pytest
 
 
 @pytest.mark.gpu
-def test_claim(cell, prove):
-    entry = prove(cell)
-    assert entry.verdict == cell.claim.expected, entry.reason
+def test_claim(preset_cell, prove):
+    entry = prove(preset_cell)
+    assert entry.verdict == preset_cell.claim.expected, entry.reason

@@ -1,0 +1,160 @@
+"""Sabotage: break the preset, the defect, the environment, the weights: the verdict says so."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import presets
+from harness import engine
+from harness.cells import Cell
+from harness.outcome import Request
+from harness.reference import compare
+from harness.verify import verify
+from presets.facts import read_facts
+from presets.registry import DATA
+from presets.when import matches
+
+pytestmark = pytest.mark.engine
+
+SOURCE = (DATA / "presets" / "gemma4-text.toml").read_text()
+
+
+@pytest.fixture
+def harness(tmp_path):
+    """Run the command in a process of its own, on a preset file with one claim of the shipped
+    gemma4-text and whatever is replaced in its text.
+    """
+
+    def run(*replaced, path=()):
+        head, *claims = SOURCE.split("[[claims]]")
+        text = f"{head}[[claims]]{claims[0]}"
+        for old, new in replaced:
+            assert old in text
+            text = text.replace(old, new)
+        file = tmp_path / "gemma4-text.toml"
+        file.write_text(text)
+        command = "from harness.cli import run; run()"
+        extra = os.pathsep.join([*map(str, path), os.environ.get("PYTHONPATH", "")])
+        result = subprocess.run(
+            [sys.executable, "-c", command, "verify", str(file), "--format", "json"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": extra},
+            cwd=tmp_path,
+        )
+        assert result.returncode in (0, 1, 2), result.stderr
+        return result.returncode, json.loads(result.stdout)
+
+    return run
+
+
+def test_another_class_is_broken_and_exits_1(harness):
+    code, found = harness(('["Gemma4ForCausalLM"]', '["LlamaForCausalLM"]'))
+    assert found["totals"] == {"broken": 1}
+    assert found["ok"] is False
+    assert code == 1
+
+
+def test_without_its_defect_a_claim_is_unneeded_and_exits_1(harness):
+    code, found = harness(('defects = ["flat-config", "drop-towers"]\n', ""))
+    assert found["totals"] == {"unneeded": 1}
+    assert code == 1
+
+
+def test_without_torchvision_everything_is_blocked_and_exits_2(harness, tmp_path):
+    fake = tmp_path / "torchvision"
+    fake.mkdir()
+    (fake / "__init__.py").write_text("raise ImportError('made unimportable')")
+    code, found = harness(path=[tmp_path])
+    assert found["totals"] == {"blocked": 1}
+    assert "made unimportable" in found["cells"][0]["reason"]
+    assert code == 2
+
+
+@pytest.fixture
+def preset(environment):
+    return presets.get("gemma4-text", environment.vllm)
+
+
+def lose_a_mapping(config):
+    """In the child: the text class, with the mapping of one tensor dropped."""
+    from vllm.model_executor.models.gemma4 import Gemma4ForCausalLM
+
+    Gemma4ForCausalLM.hf_to_vllm_mapper.orig_to_new_substr["layers.2.mlp.down_proj."] = None
+    config.architectures = ["Gemma4ForCausalLM"]
+    return config
+
+
+def test_one_tensor_that_is_not_mapped_breaks_parity(verifier, preset):
+    cell = Cell(preset, preset.claims[0])
+    healthy, broken = verifier.checkpoint(cell)
+    wanted = verifier.reference_for(cell, healthy)
+    request = Request(str(broken), wanted.prompt, {"hf_overrides": lose_a_mapping})
+    outcome = engine.run(verifier.isolation, request, 120.0)
+    assert outcome.ok, outcome.error  # the engine does not notice
+    parity = compare(outcome, wanted, "float32")
+    assert not parity.ok
+    assert parity.max_logprob_diff is None or parity.max_logprob_diff > 100 * parity.tolerance
+
+
+def test_a_silently_wrong_control_is_not_taken_for_right(verifier, preset):
+    lost = msgspec.structs.replace(
+        preset.claims[0], defects=["drop-tensor=layers.2.mlp.down_proj"], control="wrong"
+    )
+    entry = verifier.run(Cell(preset, lost))
+    assert entry.control.ok
+    assert not entry.control.parity.ok
+    assert entry.verdict == "broken"  # no class override brings the tensor back
+
+
+def test_an_unknown_defect_blocks_the_cell_and_says_where_to_add_it(verifier, preset):
+    odd = msgspec.structs.replace(preset.claims[0], defects=["melt"])
+    entry = verifier.run(Cell(preset, odd))
+    assert entry.verdict == "blocked"
+    assert "harness/tiny/defects.py" in entry.reason
+
+
+def test_a_finished_cell_is_not_run_again(verifier, preset, tmp_path):
+    todo = [Cell(preset, preset.claims[0])]
+    path = tmp_path / "records.jsonl"
+    started = []
+    (first,) = verify(verifier, todo, write_to=path, starting=started.append)
+    (again,) = verify(verifier, todo, write_to=path, resume=True, starting=started.append)
+    assert first == again
+    assert len(started) == 1
+    changed = [Cell(preset, msgspec.structs.replace(todo[0].claim, engine={"seed": 1}))]
+    list(verify(verifier, changed, write_to=path, resume=True, starting=started.append))
+    assert len(started) == 2
+    assert len(path.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("family", ["gemma4", "gemma4-unified", "qwen2.5-vl", "smollm2-135m"])
+def test_no_preset_matches_a_healthy_checkpoint(verifier, family):
+    from harness.verify import _build
+
+    facts = read_facts(Path(verifier.isolation.call(_build, family, [], answer=str)))
+    for name in presets.names():
+        assert matches(presets.get(name, verifier.environment.vllm), facts) is None
+
+
+def test_a_build_is_deterministic(isolation, tmp_path, monkeypatch):
+    from harness.verify import _fingerprint
+
+    prints = set()
+    for cache in ("a", "b"):
+        folder = isolation.call(_build_in, str(tmp_path / cache), answer=str)
+        prints.add(isolation.call(_fingerprint, folder, answer=str))
+    assert len(prints) == 1
+
+
+def _build_in(cache):
+    from harness import tiny
+
+    os.environ["VLLM_PRESETS_CACHE"] = cache
+    return str(tiny.build("gemma4", ["flat-config", "drop-towers"]))

@@ -1,0 +1,79 @@
+"""Defects, on a checkpoint of three tensors."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from harness.errors import UnknownDefectError
+from harness.tiny.defects import DEFECTS, apply
+
+CONFIG = {
+    "architectures": ["XForConditionalGeneration"],
+    "text_config": {"model_type": "x_text"},
+    "vision_config": {"depth": 1},
+}
+NAMES = ["model.language_model.norm.weight", "model.vision_tower.norm.weight", "lm_head.weight"]
+
+
+@pytest.fixture
+def healthy(tmp_path):
+    folder = tmp_path / "healthy"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "processor_config.json").write_text("{}")
+    save_file({n: torch.ones(2) for n in NAMES}, folder / "model.safetensors")
+    return folder
+
+
+@pytest.fixture
+def damaged(healthy, tmp_path):
+    def apply_to(*defects):
+        apply(healthy, tmp_path / "out", list(defects))
+        config = json.loads((tmp_path / "out" / "config.json").read_text())
+        return config, set(load_file(tmp_path / "out" / "model.safetensors")), tmp_path / "out"
+
+    return apply_to
+
+
+def test_the_source_is_left_alone(healthy, damaged):
+    before = {p.name: p.read_bytes() for p in healthy.iterdir()}
+    damaged("drop-processor", "drop-towers", "flat-config", "architecture=Y")
+    assert {p.name: p.read_bytes() for p in healthy.iterdir()} == before
+
+
+def test_drop_towers_and_strip_prefix(damaged):
+    _, names, _ = damaged("drop-towers", "strip-language-prefix")
+    assert names == {"model.norm.weight", "lm_head.weight"}
+
+
+def test_flat_config_keeps_the_declared_class(damaged):
+    config, names, _ = damaged("flat-config")
+    assert config == {"model_type": "x_text", "architectures": ["XForConditionalGeneration"]}
+    assert names == set(NAMES)
+
+
+def test_null_config_architecture_and_drop_tensor(damaged):
+    config, names, _ = damaged("null-config=vision_config", "architecture=", "drop-tensor=lm_head")
+    assert config["vision_config"] is None
+    assert config["architectures"] is None
+    assert names == {NAMES[0], NAMES[1]}
+
+
+def test_drop_processor(damaged):
+    *_, folder = damaged("drop-processor")
+    assert {p.name for p in folder.iterdir()} == {"config.json", "model.safetensors"}
+
+
+@pytest.mark.parametrize(
+    "defects",
+    [["nope"], ["drop-tensor=absent"], ["null-config=audio_config"], ["drop-processor"] * 2],
+)
+def test_a_defect_that_changes_nothing_is_an_error(damaged, defects):
+    with pytest.raises(UnknownDefectError, match=defects[-1].partition("=")[0]):
+        damaged(*defects)
+
+
+def test_every_defect_says_what_goes_wrong():
+    assert all(function.__doc__ for function in DEFECTS.values())

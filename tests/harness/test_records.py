@@ -1,0 +1,62 @@
+"""Records on disk, and the keys that decide whether a cell has to run again."""
+
+import msgspec
+import pytest
+
+import presets
+from harness import records
+from harness.cells import Cell, cells
+from harness.errors import HarnessError
+from harness.outcome import Environment
+
+ENVIRONMENT = Environment("0.32.0", "2.13.0", "5.19.0", "0.28.0", "3.11.7", "cpu")
+
+
+@pytest.fixture
+def cell():
+    preset = presets.get("gemma4-text", vllm="0.32.0")
+    return Cell(preset, preset.claims[0])
+
+
+def test_round_trip(tmp_path, cell):
+    path = tmp_path / "deep" / "records.jsonl"
+    written = [records.record(cell, ENVIRONMENT, v, "", 1.0) for v in ("needed", "blocked")]
+    for entry in written:
+        records.append(path, entry)
+    assert list(records.read(path)) == written
+    assert written[0].held
+    assert not written[1].held
+
+
+def test_a_torn_last_line_is_left_out_and_a_broken_one_is_an_error(tmp_path, cell):
+    path = tmp_path / "records.jsonl"
+    records.append(path, records.record(cell, ENVIRONMENT, "needed", "", 1.0))
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:40])
+    assert len(list(records.read(path))) == 1
+    path.write_bytes(whole[:40] + b"\n" + whole)
+    with pytest.raises(HarnessError, match=r"records\.jsonl:1: not a record"):
+        list(records.read(path))
+
+
+def test_the_key_depends_on_everything_that_the_result_does(cell):
+    other = msgspec.structs.replace
+    keys = {
+        cell.key(ENVIRONMENT),
+        cell.key(other(ENVIRONMENT, vllm="0.24.0")),
+        cell.key(other(ENVIRONMENT, torch="2.11.0")),
+        Cell(cell.preset, cell.preset.claims[1]).key(ENVIRONMENT),
+        Cell(cell.preset, other(cell.claim, engine={"seed": 1})).key(ENVIRONMENT),
+    }
+    assert len(keys) == 5
+    assert cell.key(ENVIRONMENT) in keys
+
+
+def test_cells_are_those_of_the_version_and_the_device():
+    preset = presets.get("gemma4-text", vllm="0.24.0")
+    here = cells([preset], msgspec.structs.replace(ENVIRONMENT, vllm="0.24.0"), hub=False)
+    assert {c.claim.checkpoint for c in here} == {"gemma4", "gemma4-unified"}
+    assert all(">=0.28" not in c.claim.vllm for c in here)
+    gpu = msgspec.structs.replace(ENVIRONMENT, device="cuda")
+    assert not any(c.claim.device == "cpu" for c in cells([preset], gpu, hub=False))
+    assert all(c.claim.on_hub for c in cells([preset], gpu, hub=True))
