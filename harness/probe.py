@@ -19,9 +19,14 @@ def probe() -> Environment:
 
     if preload.IMPORT_ERROR is not None:
         why = f"vLLM cannot be imported: {preload.IMPORT_ERROR}"
-        installed = [_version(name) or "" for name in ("torch", "transformers")]
         return Environment(
-            default_vllm(), *installed, None, platform.python_version(), "cpu", problem=why
+            vllm=default_vllm(),
+            torch=_version("torch") or "",
+            transformers=_version("transformers") or "",
+            torchvision=None,
+            python=platform.python_version(),
+            device="cpu",
+            problem=why,
         )
 
     import torch

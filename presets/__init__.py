@@ -6,6 +6,7 @@
 {'hf_overrides': {'architectures': ['Gemma4ForCausalLM']}}
 """
 
+from presets.check import Advice, Check, check
 from presets.errors import (
     CheckpointError,
     ContradictionError,
@@ -24,6 +25,8 @@ from presets.preset import Preset
 from presets.registry import consumer_names, find, get, names
 
 __all__ = [
+    "Advice",
+    "Check",
     "CheckpointError",
     "ContradictionError",
     "DataError",
@@ -36,6 +39,7 @@ __all__ = [
     "UnknownArgumentError",
     "UnknownNameError",
     "UnsupportedVersionError",
+    "check",
     "consumer_names",
     "find",
     "get",

@@ -122,15 +122,36 @@ def get(
         user.setdefault("trust_remote_code", True)
     merged = presets.merge(preset, user, consumer, untested=untested)
     kwargs = merged.handover()
+    profile = read_consumer(consumer) if consumer else None
     if form == "json":
         click.echo(as_json(kwargs))
     else:
-        profile = read_consumer(consumer) if consumer else None
         click.echo(render(kwargs, profile.form if profile else "python", merged.vllm))
         if profile:
             click.echo(f"{profile.name}: {profile.how}", err=True)
-    if preset.caveat:
+    if preset.caveat and profile and profile.trainer:
         click.echo(f"caveat: {preset.caveat}", err=True)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@VLLM
+@FORMAT
+def check(folder: Path, vllm: str | None, form: str) -> None:
+    """Say which presets a local checkpoint needs, without loading a weight.
+
+    Exit code 1: a preset repairs it; 2: no preset is about it (which does not mean it loads).
+    """
+    found = presets.check(folder, vllm)
+    if form == "json":
+        _print_json(msgspec.to_builtins(found))
+    elif found.advice:
+        for advice in found.advice:
+            click.echo(f"preset {advice.preset}: {advice.reason}")
+            click.echo(f"  {render(advice.engine_kwargs, 'python', found.vllm)}")
+    else:
+        click.echo(f"unknown: no preset is about {folder} on vLLM {found.vllm}")
+    sys.exit(1 if found.advice else 2)
 
 
 @main.command()

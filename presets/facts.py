@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from safetensors import SafetensorError, safe_open
 
 from presets.errors import CheckpointError
+
+MAX_HEADER = 100_000_000
+"""Bytes; the limit of the safetensors library."""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -47,18 +49,31 @@ def read_facts(folder: Path) -> Facts:
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list) or not all(isinstance(a, str) for a in architectures):
         raise CheckpointError(f"{path}: architectures: expected a list of strings or null")
-    names: set[str] = set()
-    for name in sorted(files):
-        if name.endswith(".safetensors"):
-            try:
-                with safe_open(folder / name, framework="np") as tensors:
-                    names.update(tensors.keys())
-            except (OSError, SafetensorError) as error:
-                raise CheckpointError(f"{folder / name}: {error}") from None
+    shards = sorted(name for name in files if name.endswith(".safetensors"))
+    tensors = frozenset(t for name in shards for t in _tensor_names(folder / name))
     return Facts(
         architectures=tuple(architectures),
         model_type=str(config.get("model_type") or ""),
         config=config,
-        tensors=frozenset(names),
+        tensors=tensors,
         files=files,
     )
+
+
+def _tensor_names(path: Path) -> list[str]:
+    """Names in a safetensors header: 8 bytes of length, then a JSON object.
+
+    Read here because the safetensors library opens a file only where numpy or torch is installed,
+    and the base install has neither.
+    """
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if size > min(MAX_HEADER, path.stat().st_size - 8):
+                raise CheckpointError(f"{path}: no safetensors file: a header of {size} bytes")
+            header = msgspec.json.decode(file.read(size), type=dict[str, msgspec.Raw])
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror or error}") from None
+    except msgspec.MsgspecError as error:
+        raise CheckpointError(f"{path}: no safetensors header: {error}") from None
+    return [name for name in header if name != "__metadata__"]

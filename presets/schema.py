@@ -155,6 +155,8 @@ class ConsumerFile(Closed, frozen=True):
     how: Text
     """How to hand the kwargs over, in one or two sentences."""
     sources: Sources
+    trainer: bool = False
+    """It trains the model that the engine serves, so a preset's caveat concerns it."""
     defaults: dict[str, Any] = field(default_factory=dict)
     """Engine kwargs that the program sets itself and that a caller may change."""
     guards: list[Guard] = field(default_factory=list)

@@ -134,19 +134,33 @@ def test_bad_usage_exits_with_2() -> None:
         assert (result.exit_code, result.stdout) == (2, "")
 
 
-def test_a_caveat_goes_to_stderr(
+def test_a_caveat_goes_to_stderr_for_a_trainer(
     monkeypatch: pytest.MonkeyPatch, make_preset: Callable[..., presets.Preset]
 ) -> None:
     preset = make_preset({"trust_remote_code": True}, ["trust_remote_code"], caveat="Mind the gap.")
     monkeypatch.setattr(presets, "get", lambda *_, **__: preset)
     result = run("get", "demo", "--trust-remote-code")
     assert result.stdout == "trust_remote_code=True\n"
-    assert result.stderr == "caveat: Mind the gap.\n"
+    assert result.stderr == ""
+    trainer = run("get", "demo", "--trust-remote-code", "--for", "trl-colocate")
+    assert trainer.stderr.endswith("caveat: Mind the gap.\n")
     assert "--trust-remote-code" in refusal("get", "demo")
 
 
 def test_the_opt_in_to_remote_code_adds_nothing_to_a_preset_without() -> None:
     assert answer(*GET, "--trust-remote-code") == GEMMA
+
+
+def test_check(tmp_path: Path) -> None:
+    config = {"model_type": "llama", "architectures": ["FSDPLlamaForCausalLM"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    result = run("check", str(tmp_path), "--vllm", "0.32.0", code=1)
+    assert result.stdout.startswith("preset llama-causal-lm: ")
+    assert "hf_overrides={'architectures': ['LlamaForCausalLM']}" in result.stdout
+    (tmp_path / "config.json").write_text("{}")
+    result = run("check", str(tmp_path), "--vllm", "0.32.0", "--format", "json", code=2)
+    assert json.loads(result.stdout)["advice"] == []
+    assert "absent: No such file" in refusal("check", str(tmp_path / "absent"))
 
 
 def test_consumers() -> None:

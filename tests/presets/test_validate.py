@@ -66,10 +66,10 @@ def test_a_claim_without_a_source_is_refused(demo_toml: Write) -> None:
     assert problems(path)[0].startswith("demo.toml: claims[0].sources: ")
 
 
-def test_a_treatment_that_fails_excludes_a_control_that_fails(demo_toml: Write) -> None:
+def test_a_preset_that_is_never_needed_is_refused(demo_toml: Write) -> None:
     extra = 'treatment = { stage = "load", error = "breaks it all" }\ncheckpoint = "demo"'
     found = problems(demo_toml(('checkpoint = "demo"', extra)))
-    assert any("claims[0].treatment: says that the preset must not apply" in p for p in found)
+    assert any("none says that the preset is needed" in p for p in found)
 
 
 def test_all_mistakes_are_reported_at_once(demo_toml: Write) -> None:
