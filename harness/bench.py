@@ -3,15 +3,15 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Console
 
-from harness import engine
+from harness import engine, tiny
 from harness.errors import WorkerError
 from harness.isolation import Isolation
 from harness.outcome import Request
 from harness.tiny.tokenizer import PROMPT
-from harness.verify import _build
 
 REPEATS = 3
 _FRESH = """
@@ -32,7 +32,7 @@ def compare(checkpoint: str, console: Console) -> None:
     the model class. WorkerError if one of them fails.
     """
     isolation = Isolation()
-    folder = isolation.call(_build, checkpoint, [], answer=str)
+    folder = str(isolation.call(tiny.build, checkpoint, [], answer=Path))
     request = Request(folder, list(PROMPT))
     start = time.perf_counter()
     isolation.call(_nothing, answer=bool)

@@ -131,6 +131,9 @@ def _no_proof(error: BaseException, message: str) -> str | None:
     lowered = message.lower()
     if isinstance(error, MemoryError) or any(m.lower() in lowered for m in OUT_OF_MEMORY):
         return f"out of memory: {message[:200]}"
+    if "See stack trace" in message:
+        # vLLM 0.20 to 0.22 start one on the CPU whatever executor is asked for
+        return "the engine failed in a worker process of its own, which hides the error"
     return None
 
 

@@ -58,8 +58,8 @@ class Isolation:
     def run(
         self, function: Callable[..., T], *args: Any, answer: type[T], deadline: float
     ) -> T | Death:
-        """``function(*args)`` in a child. Both must pickle; the result travels as JSON of type
-        ``answer``. ``deadline`` is in seconds. WorkerError if the function raised.
+        """``function(*args)`` in a child. Both must pickle; the result, of type ``answer``,
+        travels as JSON. ``deadline`` is in seconds. WorkerError if the function raised.
         """
         receiver, sender = self._context.Pipe(duplex=False)
         with tempfile.TemporaryDirectory(prefix="vllm-presets-") as folder, receiver:
@@ -83,7 +83,7 @@ class Isolation:
         kind, _, body = message.partition(b" ")
         if kind == b"raised":
             raise WorkerError(body.decode())
-        return msgspec.json.decode(body, type=answer)
+        return msgspec.json.decode(body, type=answer, dec_hook=lambda kind, raw: kind(raw))
 
     def call(
         self, function: Callable[..., T], *args: Any, answer: type[T], deadline: float = 600.0
@@ -112,13 +112,19 @@ def _child(
         limit = int(memory_gib * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     try:
-        message = b"ok " + msgspec.json.encode(function(*args))
+        message = b"ok " + msgspec.json.encode(function(*args), enc_hook=_encode)
     except Exception:
         message = b"raised " + traceback.format_exc().encode()
     sender.send_bytes(message)
     sender.close()
     sys.stdout.flush()
     os._exit(0)  # no engine teardown: the group is killed anyway
+
+
+def _encode(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError
 
 
 def _receive(receiver: Connection) -> bytes | None:

@@ -59,7 +59,7 @@ class Verifier:
             time.perf_counter() - start,
             records.run_record(*control),
             records.run_record(*treatment),
-            self.isolation.call(_fingerprint, str(broken), answer=str),
+            self.isolation.call(tiny.fingerprint, broken, answer=str),
         )
 
     def checkpoint(self, cell: Cell) -> tuple[Path, Path]:
@@ -67,13 +67,12 @@ class Verifier:
         claim = cell.claim
         if not claim.on_hub:
             build = self.isolation.call
-            healthy = build(_build, claim.checkpoint, [], answer=str)
-            broken = build(_build, claim.checkpoint, claim.defects, answer=str)
-            return Path(healthy), Path(broken)
+            healthy = build(tiny.build, claim.checkpoint, [], answer=Path)
+            return healthy, build(tiny.build, claim.checkpoint, claim.defects, answer=Path)
         source = download(claim.checkpoint)
         if not claim.defects:
             return source, source
-        return source, Path(self.isolation.call(_damage, str(source), claim.defects, answer=str))
+        return source, self.isolation.call(tiny.damage, source, claim.defects, answer=Path)
 
     def reference_for(self, cell: Cell, healthy: Path) -> Reference:
         """What transformers computes on the healthy checkpoint, once for each prompt."""
@@ -141,18 +140,3 @@ def verify(
         if write_to is not None:
             records.append(write_to, entry)
         yield entry
-
-
-# What runs in a child: module-level functions of plain arguments, so that they pickle.
-
-
-def _build(name: str, defects: list[str]) -> str:
-    return str(tiny.build(name, defects))
-
-
-def _damage(source: str, defects: list[str]) -> str:
-    return str(tiny.damage(Path(source), defects))
-
-
-def _fingerprint(folder: str) -> str:
-    return tiny.fingerprint(Path(folder))

@@ -4,16 +4,16 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from harness import engine
+from harness import engine, tiny
 from harness.cells import Cell
 from harness.errors import WorkerError
 from harness.isolation import Death
 from harness.outcome import Request
 from harness.tiny.tokenizer import PROMPT
-from harness.verify import _build
 
 pytestmark = pytest.mark.engine
 
@@ -51,7 +51,7 @@ def ignore_term_and_hang(config):
 
 @pytest.fixture(scope="module")
 def checkpoint(isolation):
-    return isolation.call(_build, "gemma4", [], answer=str)
+    return str(isolation.call(tiny.build, "gemma4", [], answer=Path))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import presets
-from harness import engine
+from harness import engine, tiny
 from harness.cells import Cell
 from harness.outcome import Request
 from harness.reference import compare
@@ -136,25 +136,18 @@ def test_a_finished_cell_is_not_run_again(verifier, preset, tmp_path):
 
 @pytest.mark.parametrize("family", ["gemma4", "gemma4-unified", "qwen2.5-vl", "smollm2-135m"])
 def test_no_preset_matches_a_healthy_checkpoint(verifier, family):
-    from harness.verify import _build
-
-    facts = read_facts(Path(verifier.isolation.call(_build, family, [], answer=str)))
+    facts = read_facts(verifier.isolation.call(tiny.build, family, [], answer=Path))
     for name in presets.names():
         assert matches(presets.get(name, verifier.environment.vllm), facts) is None
 
 
-def test_a_build_is_deterministic(isolation, tmp_path, monkeypatch):
-    from harness.verify import _fingerprint
-
-    prints = set()
-    for cache in ("a", "b"):
-        folder = isolation.call(_build_in, str(tmp_path / cache), answer=str)
-        prints.add(isolation.call(_fingerprint, folder, answer=str))
-    assert len(prints) == 1
+def test_a_build_is_deterministic(isolation, tmp_path):
+    folders = [
+        isolation.call(build_in, tmp_path / cache, answer=Path, deadline=120.0) for cache in "ab"
+    ]
+    assert len({isolation.call(tiny.fingerprint, folder, answer=str) for folder in folders}) == 1
 
 
-def _build_in(cache):
-    from harness import tiny
-
-    os.environ["VLLM_PRESETS_CACHE"] = cache
-    return str(tiny.build("gemma4", ["flat-config", "drop-towers"]))
+def build_in(cache):
+    os.environ["VLLM_PRESETS_CACHE"] = str(cache)
+    return tiny.build("gemma4", ["flat-config", "drop-towers"])

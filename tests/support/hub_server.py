@@ -81,8 +81,7 @@ class Hub:
 
     @property
     def endpoint(self) -> str:
-        host, port = self._server.server_address[:2]
-        return f"http://{host}:{port}"
+        return f"http://127.0.0.1:{self._server.server_port}"
 
     def environ(self, home: Path) -> dict[str, str]:
         """The environment of a process that sees this Hub alone and keeps its cache in ``home``."""
