@@ -113,8 +113,9 @@ def _child(
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     try:
         message = b"ok " + msgspec.json.encode(function(*args), enc_hook=_encode)
-    except Exception:
-        message = b"raised " + traceback.format_exc().encode()
+    except Exception as error:
+        said = f"{function.__name__}: {type(error).__name__}: {error}\n{traceback.format_exc()}"
+        message = b"raised " + said.encode()
     sender.send_bytes(message)
     sender.close()
     sys.stdout.flush()

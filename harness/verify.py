@@ -43,7 +43,8 @@ class Verifier:
             treatment = self._side(cell, broken, wanted, dict(cell.preset), deadline)
         except HarnessError as error:
             seconds = time.perf_counter() - start
-            return records.record(cell, self.environment, "blocked", str(error), seconds)
+            reason = str(error).splitlines()[0]  # what follows is a traceback
+            return records.record(cell, self.environment, "blocked", reason, seconds)
         verdict, reason = judge(
             cell.claim,
             control,
