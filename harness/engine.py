@@ -1,5 +1,6 @@
 """One run of a checkpoint in the real engine, in a child, with its stage and its error."""
 
+import math
 import resource
 import sys
 import time
@@ -75,7 +76,7 @@ def run_here(request: Request) -> Outcome:
         llm = LLM(request.model, **kwargs)
         _ENGINES.append(llm)
         load = round(time.perf_counter() - start, 2)
-        steps, text = _generate(llm, request)
+        steps, text, vector = _generate(llm, request)
     except (Exception, SystemExit) as error:
         functions = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
         message = _message(error).replace(request.model, "<checkpoint>")
@@ -86,6 +87,7 @@ def run_here(request: Request) -> Outcome:
         architecture=_architecture(llm),
         steps=steps,
         text=text,
+        vector=vector,
         seconds={"load": load, "generate": round(time.perf_counter() - start - load, 2)},
         peak_mib=_peak_mib(),
     )
@@ -97,17 +99,25 @@ def stage_of(functions: Iterable[str]) -> str:
     return named[-1] if named else "construct"
 
 
-def _generate(llm: Any, request: Request) -> tuple[list[Step], str]:
+def _generate(llm: Any, request: Request) -> tuple[list[Step], str, list[float | None]]:
     from vllm import SamplingParams
 
-    greedy = SamplingParams(temperature=0.0, max_tokens=request.max_tokens, logprobs=TOP)
     prompt: Any = {"prompt_token_ids": request.prompt}
+    if request.task == "embed":
+        return [], "", _finite(llm.embed([prompt], use_tqdm=False)[0].outputs.embedding)
+    if request.task == "classify":
+        return [], "", _finite(llm.classify([prompt], use_tqdm=False)[0].outputs.probs)
+    greedy = SamplingParams(temperature=0.0, max_tokens=request.max_tokens, logprobs=TOP)
     output = llm.generate([prompt], greedy, use_tqdm=False)[0].outputs[0]
     steps = [
         Step(token, {str(i): round(p.logprob, 6) for i, p in top.items()})
         for token, top in zip(output.token_ids, output.logprobs, strict=True)
     ]
-    return steps, output.text
+    return steps, output.text, []
+
+
+def _finite(values: Iterable[float]) -> list[float | None]:
+    return [round(value, 7) if math.isfinite(value) else None for value in values]
 
 
 def _architecture(llm: Any) -> str:

@@ -17,6 +17,8 @@ class Request(Struct, frozen=True):
     """Token ids."""
     kwargs: dict[str, Any] = field(default_factory=dict)
     """Engine kwargs, over the harness's own (``engine.KWARGS``)."""
+    task: str = "generate"
+    """One of ``presets.schema.Task``."""
     max_tokens: int = 8
 
 
@@ -43,6 +45,8 @@ class Outcome(Struct, frozen=True):
     """The model class that the engine built."""
     steps: list[Step] = field(default_factory=list)
     text: str = ""
+    vector: list[float | None] = field(default_factory=list)
+    """The embedding or the class probabilities; empty where tokens were generated."""
     seconds: dict[str, float] = field(default_factory=dict)
     """``load`` (until the engine answers), ``generate``, ``total`` (as the parent saw it)."""
     peak_mib: float = 0.0
@@ -59,6 +63,7 @@ class Reference(Struct, frozen=True):
     steps: list[Step]
     prompt: list[int]
     text: str = ""
+    vector: list[float] = field(default_factory=list)
 
 
 class Environment(Struct, frozen=True):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from harness.outcome import TOP, Outcome, Reference, Step
 from harness.tiny.tokenizer import PROMPT
+from presets.schema import Pooling, Task
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 0.25}
 """Largest accepted difference of two logprobs, by dtype. Measured on CPU in float32: below 1e-4
@@ -26,10 +27,20 @@ class Parity(Struct, frozen=True):
     tolerance: float
 
 
+class Wanted(Struct, frozen=True):
+    """What is asked of the reference: a claim's own fields."""
+
+    prompt: str | None = None
+    task: Task = "generate"
+    pooling: Pooling | None = None
+    labels: tuple[str, ...] = ()
+
+
 def reference(
-    folder: str, architecture: str, prompt: str | None, dtype: str, device: str, steps: int = 8
+    folder: str, architecture: str, wanted: Wanted, dtype: str, device: str, steps: int = 8
 ) -> Reference:
-    """Greedy tokens and top logprobs of ``architecture`` (a class of transformers) on a folder.
+    """What ``architecture`` (a class of transformers) computes on a folder: greedy tokens with
+    top logprobs, an L2-normalised embedding, or class probabilities.
 
     ``prompt`` is tokenized with the checkpoint's own tokenizer; None means the fixed prompt of
     24 token ids. The whole sequence is computed anew for every step: slow and simple.
@@ -41,20 +52,39 @@ def reference(
     model = model_class.from_pretrained(folder, dtype=getattr(torch, dtype)).to(device).eval()
     text = None
     ids = list(PROMPT)
-    if prompt is not None:
+    if wanted.prompt is not None or wanted.labels:
         text = transformers.AutoTokenizer.from_pretrained(folder)
-        ids = list(text(prompt)["input_ids"])
+    if text is not None and wanted.prompt is not None:
+        ids = list(text(wanted.prompt)["input_ids"])
     found: list[Step] = []
     with torch.inference_mode():
+        if wanted.task != "generate":
+            inputs = torch.tensor([ids], device=device)
+            return Reference([], ids, vector=_vector(model, text, inputs, wanted))
         for _ in range(steps):
             sequence = [*ids, *(step.token for step in found)]
             logits = model(input_ids=torch.tensor([sequence], device=device)).logits[0, -1]
             top = torch.log_softmax(logits.float(), -1).topk(TOP)
             values = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-            logprobs = {str(i): round(p, 6) for i, p in values}
+            logprobs: dict[str, float | None] = {str(i): round(p, 6) for i, p in values}
             found.append(Step(top.indices[0].item(), logprobs))
     words = text.decode([step.token for step in found]) if text else ""
     return Reference(found, ids, words)
+
+
+def _vector(model: Any, text: Any, inputs: Any, wanted: Wanted) -> list[float]:
+    output = model(input_ids=inputs, output_hidden_states=True)
+    if wanted.task == "embed":
+        states = output.hidden_states[-1][0].float()
+        pooled = {"cls": states[0], "last": states[-1], "mean": states.mean(0)}
+        vector = pooled[wanted.pooling or "last"]
+        return [float(x) for x in vector / vector.norm()]
+    if not wanted.labels:
+        return [float(x) for x in output.logits[0].float().softmax(-1)]
+    ids = [text.convert_tokens_to_ids(label) for label in wanted.labels]
+    logits = output.logits[0, -1, ids].float()
+    score = logits[0] if len(ids) == 1 else logits[1] - logits[0]
+    return [float(score.sigmoid())]
 
 
 def compare(outcome: Outcome, wanted: Reference, dtype: str) -> Parity:
@@ -64,6 +94,8 @@ def compare(outcome: Outcome, wanted: Reference, dtype: str) -> Parity:
     bfloat16 the tokens may part where the engine's choice is a near tie in the reference.
     """
     tolerance = TOLERANCE[dtype]
+    if wanted.vector:
+        return _compare_vectors(outcome.vector, wanted.vector, tolerance)
     worst, equal, near_tie = 0.0, True, True
     for ours, theirs in zip(outcome.steps, wanted.steps, strict=False):
         expected = {token: p for token, p in theirs.logprobs.items() if p is not None}
@@ -81,3 +113,12 @@ def compare(outcome: Outcome, wanted: Reference, dtype: str) -> Parity:
     tokens_ok = equal or (dtype != "float32" and near_tie)
     shown = round(worst, 6) if math.isfinite(worst) else None
     return Parity(tokens_ok and worst <= tolerance, equal, shown, tolerance)
+
+
+def _compare_vectors(ours: list[float | None], theirs: list[float], tolerance: float) -> Parity:
+    """Every component within the tolerance; vectors of another length are never equal."""
+    if len(ours) != len(theirs) or None in ours:
+        return Parity(False, False, None, tolerance)
+    worst = max(abs(a - b) for a, b in zip(ours, theirs, strict=True) if a is not None)
+    ok = worst <= tolerance
+    return Parity(ok, ok, round(worst, 6), tolerance)

@@ -12,7 +12,7 @@ from harness.hub import download
 from harness.isolation import Isolation
 from harness.outcome import Environment, Outcome, Reference, Request
 from harness.records import Record
-from harness.reference import Parity, compare, reference
+from harness.reference import Parity, Wanted, compare, reference
 from harness.verdict import Side, judge
 from presets.facts import Facts, read_facts
 from presets.when import matches
@@ -28,7 +28,7 @@ class Verifier:
     def __init__(self, isolation: Isolation, environment: Environment) -> None:
         self.isolation = isolation
         self.environment = environment
-        self._references: dict[tuple[str, str | None], Reference] = {}
+        self._references: dict[tuple[Path, Wanted], Reference] = {}
 
     def run(self, cell: Cell, deadline: float = DEADLINE) -> Record:
         """The record of one cell. Whatever keeps the cell from being run makes it ``blocked``."""
@@ -77,14 +77,16 @@ class Verifier:
 
     def reference_for(self, cell: Cell, healthy: Path) -> Reference:
         """What transformers computes on the healthy checkpoint, once for each prompt."""
-        key = (str(healthy), cell.claim.prompt)
+        claim = cell.claim
+        wanted = Wanted(claim.prompt, claim.task, claim.pooling, tuple(claim.labels))
+        key = (healthy, wanted)
         if key not in self._references:
             (architecture, *_) = read_facts(healthy).architectures or ("AutoModelForCausalLM",)
             self._references[key] = self.isolation.call(
                 reference,
                 str(healthy),
                 architecture,
-                cell.claim.prompt,
+                wanted,
                 self.dtype(cell),
                 self.environment.device,
                 answer=Reference,
@@ -99,14 +101,17 @@ class Verifier:
         return "bfloat16" if on_gpu and cell.claim.on_hub else "float32"
 
     def matched(self, cell: Cell, facts: Facts) -> bool:
-        return matches(cell.preset, facts) is not None
+        return bool(cell.preset.intent) or matches(cell.preset, facts) is not None
 
     def _side(
         self, cell: Cell, folder: Path, wanted: Reference, kwargs: dict[str, Any], deadline: float
     ) -> Side:
         dtype = self.dtype(cell)
         request = Request(
-            str(folder), wanted.prompt, {"dtype": dtype, **cell.claim.engine, **kwargs}
+            str(folder),
+            wanted.prompt,
+            {"dtype": dtype, **cell.claim.engine, **kwargs},
+            cell.claim.task,
         )
         outcome: Outcome = engine.run(self.isolation, request, deadline)
         parity: Parity | None = compare(outcome, wanted, dtype) if outcome.ok else None

@@ -91,6 +91,7 @@ def show(name: str, vllm: str | None, form: str) -> None:
         ("vLLM", f"{preset.window} (kwargs below: for {preset.vllm})"),
         ("kwargs", render(preset, "python", preset.vllm)),
         *(("when", condition.why) for condition in preset.when),
+        ("for", preset.intent),
         *(("never with", f"{c.key}: {c.reason}") for c in preset.conflicts),
         ("caveat", preset.caveat),
         *(("claim", _claim(claim)) for claim in preset.claims),

@@ -84,6 +84,11 @@ class Preset(Mapping[str, Any]):
         return tuple(self._file.when)
 
     @property
+    def intent(self) -> str:
+        """What the user must want, where no condition on the files can tell."""
+        return self._file.intent
+
+    @property
     def claims(self) -> tuple[Claim, ...]:
         """What the harness proves, for every vLLM version."""
         return tuple(self._file.claims)

@@ -17,6 +17,8 @@ VersionRange = Annotated[str, Meta(pattern=r"^>=", description="'>=A' or '>=A,<B
 DottedKey = Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*(?:\.\w+)*$")]
 Stage = Literal["config", "construct", "load", "profile", "generate", "parity", "sync"]
 Device = Literal["cpu", "cuda"]
+Task = Literal["generate", "embed", "classify"]
+Pooling = Literal["last", "cls", "mean"]
 
 
 class Closed(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +78,13 @@ class Claim(Closed, frozen=True):
     """With the preset. A failure here says the preset must NOT apply: ``when`` must not match."""
     engine: dict[str, Any] = field(default_factory=dict)
     """Engine kwargs for both runs, on top of the harness's own."""
+    task: Task = "generate"
+    """What the engine is asked for: greedy tokens, an embedding, or class probabilities."""
+    pooling: Pooling | None = None
+    """Of an embedding: which hidden states of the last layer the reference pools."""
+    labels: list[str] = field(default_factory=list)
+    """Of a classification by a causal LM: the tokens whose logits the reference compares. One:
+    its sigmoid; two: the probability of the second. None: the checkpoint has its own head."""
     device: Device | None = None
     """Holds on this device only; None: on every device."""
     prompt: str | None = None
@@ -118,9 +127,13 @@ class PresetFile(Closed, frozen=True):
     essential: Annotated[list[DottedKey], Meta(min_length=1)]
     """What the preset exists for: a user value that differs here is a contradiction."""
     sources: Sources
-    when: Annotated[list[Condition], Meta(min_length=1)]
     kwargs: Annotated[list[KwargsBlock], Meta(min_length=1)]
     claims: Annotated[list[Claim], Meta(min_length=1)]
+    when: list[Condition] = field(default_factory=list)
+    """The conditions, any of which a checkpoint must meet."""
+    intent: str = ""
+    """In place of ``when``: what the user wants of a checkpoint that shows nothing of it, such as
+    scores of a reranker that is published as a causal LM. ``presets check`` never advises it."""
     aliases: list[Name] = field(default_factory=list)
     deprecated_aliases: list[Name] = field(default_factory=list)
     """Former names: they resolve, with a DeprecationWarning."""

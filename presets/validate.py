@@ -95,6 +95,8 @@ def _preset_problems(file: PresetFile) -> Iterable[str]:
     for i, block in enumerate(file.kwargs):
         if not any(lookup(block.engine, key) is not MISSING for key in file.essential):
             found.append(f"kwargs[{i}].engine: holds none of essential {file.essential}")
+    if bool(file.when) == bool(file.intent):
+        found.append("when, intent: give one: conditions, or what the user must want")
     for i, condition in enumerate(file.when):
         if condition.vllm:
             ranged(f"when[{i}].vllm", condition.vllm)

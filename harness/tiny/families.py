@@ -132,6 +132,19 @@ FAMILIES: dict[str, Family] = {
             "video_processor": ("Gemma4UnifiedVideoProcessor", {}),
         },
     ),
+    "qwen3": Family(architecture="Qwen3ForCausalLM", config={**_SIZES, "head_dim": 32}),
+    "gpt2": Family(
+        architecture="GPT2LMHeadModel",
+        config={
+            "vocab_size": VOCAB_SIZE,
+            "n_embd": 64,
+            "n_layer": 2,
+            "n_head": 2,
+            "n_positions": 512,
+            "bos_token_id": 1,
+            "eos_token_id": 1,
+        },
+    ),
     "qwen2.5-vl": Family(
         architecture="Qwen2_5_VLForConditionalGeneration",
         config={
