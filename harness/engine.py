@@ -105,7 +105,10 @@ def _generate(llm: Any, request: Request) -> tuple[list[Step], str, list[float |
     prompt: Any = {"prompt_token_ids": request.prompt}
     if request.task == "embed":
         return [], "", _finite(llm.embed([prompt], use_tqdm=False)[0].outputs.embedding)
-    if request.task == "classify":
+    if request.task == "token_embed":
+        output = llm.encode([prompt], pooling_task=request.task, use_tqdm=False)[0].outputs.data
+        return [], "", _finite(output.flatten().tolist())
+    if request.task in ("classify", "reward"):
         return [], "", _finite(llm.classify([prompt], use_tqdm=False)[0].outputs.probs)
     greedy = SamplingParams(temperature=0.0, max_tokens=request.max_tokens, logprobs=TOP)
     output = llm.generate([prompt], greedy, use_tqdm=False)[0].outputs[0]

@@ -74,17 +74,27 @@ def reference(
 
 def _vector(model: Any, text: Any, inputs: Any, wanted: Wanted) -> list[float]:
     output = model(input_ids=inputs, output_hidden_states=True)
-    if wanted.task == "embed":
+    if wanted.pooling == "splade":
+        return _floats(output.logits[0].relu().log1p().amax(0))
+    if wanted.task in ("embed", "token_embed"):
         states = output.hidden_states[-1][0].float()
-        pooled = {"cls": states[0], "last": states[-1], "mean": states.mean(0)}
-        vector = pooled[wanted.pooling or "last"]
-        return [float(x) for x in vector / vector.norm()]
-    if not wanted.labels:
-        return [float(x) for x in output.logits[0].float().softmax(-1)]
-    ids = [text.convert_tokens_to_ids(label) for label in wanted.labels]
-    logits = output.logits[0, -1, ids].float()
-    score = logits[0] if len(ids) == 1 else logits[1] - logits[0]
-    return [float(score.sigmoid())]
+        if wanted.task == "embed":
+            pooled = {"cls": states[0], "last": states[-1], "mean": states.mean(0)}
+            states = pooled[wanted.pooling or "last"]
+        return _floats(states / states.norm(dim=-1, keepdim=True))
+    if wanted.labels:
+        ids = [text.convert_tokens_to_ids(label) for label in wanted.labels]
+        logits = output.logits[0, -1, ids].float()
+        return _floats((logits[0] if len(ids) == 1 else logits[1] - logits[0]).sigmoid())
+    logits = output.logits[0].float()
+    if wanted.task == "reward":
+        return _floats(logits)
+    independent = len(logits) == 1 or model.config.problem_type == "multi_label_classification"
+    return _floats(logits.sigmoid() if independent else logits.softmax(-1))
+
+
+def _floats(values: Any) -> list[float]:
+    return [float(value) for value in values.flatten()]
 
 
 def compare(outcome: Outcome, wanted: Reference, dtype: str) -> Parity:
@@ -116,9 +126,12 @@ def compare(outcome: Outcome, wanted: Reference, dtype: str) -> Parity:
 
 
 def _compare_vectors(ours: list[float | None], theirs: list[float], tolerance: float) -> Parity:
-    """Every component within the tolerance; vectors of another length are never equal."""
-    if len(ours) != len(theirs) or None in ours:
+    """Their distance, relative to the reference's length where that is over 1, within the
+    tolerance: of a thousand components none need differ much for an embedding to be another.
+    """
+    known = [value for value in ours if value is not None]
+    if len(ours) != len(theirs) or len(known) != len(ours):
         return Parity(False, False, None, tolerance)
-    worst = max(abs(a - b) for a, b in zip(ours, theirs, strict=True) if a is not None)
-    ok = worst <= tolerance
-    return Parity(ok, ok, round(worst, 6), tolerance)
+    off = math.dist(known, theirs) / max(1.0, math.hypot(*theirs))
+    ok = off <= tolerance
+    return Parity(ok, ok, round(off, 6), tolerance)

@@ -17,8 +17,8 @@ VersionRange = Annotated[str, Meta(pattern=r"^>=", description="'>=A' or '>=A,<B
 DottedKey = Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*(?:\.\w+)*$")]
 Stage = Literal["config", "construct", "load", "profile", "generate", "parity", "sync"]
 Device = Literal["cpu", "cuda"]
-Task = Literal["generate", "embed", "classify"]
-Pooling = Literal["last", "cls", "mean"]
+Task = Literal["generate", "embed", "token_embed", "classify", "reward"]
+Pooling = Literal["last", "cls", "mean", "splade"]
 
 
 class Closed(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,9 +79,11 @@ class Claim(Closed, frozen=True):
     engine: dict[str, Any] = field(default_factory=dict)
     """Engine kwargs for both runs, on top of the harness's own."""
     task: Task = "generate"
-    """What the engine is asked for: greedy tokens, an embedding, or class probabilities."""
+    """What the engine is asked for: greedy tokens, an embedding of the prompt or of each of its
+    tokens, class probabilities, or what they are made of, a reward model's own scores."""
     pooling: Pooling | None = None
-    """Of an embedding: which hidden states of the last layer the reference pools."""
+    """Of an embedding: which hidden states of the last layer the reference pools; "splade": the
+    log-saturated logits of a masked LM, the largest over all tokens."""
     labels: list[str] = field(default_factory=list)
     """Of a classification by a causal LM: the tokens whose logits the reference compares. One:
     its sigmoid; two: the probability of the second. None: the checkpoint has its own head."""

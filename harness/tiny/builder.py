@@ -1,6 +1,7 @@
 """Build a checkpoint once, deterministically, into a cache keyed by what made it."""
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -117,6 +118,9 @@ def _build_family(family: Family, out: Path) -> None:
             for argument, (kind, options) in family.processor_parts.items()
         }
         getattr(transformers, family.processor)(tokenizer=text, **parts).save_pretrained(out)
+    for path, content in family.files.items():
+        (out / path).parent.mkdir(exist_ok=True)
+        (out / path).write_text(json.dumps(content))
 
 
 def _randomize(model: object) -> None:

@@ -139,6 +139,39 @@ def _drop_tensor(draft: Draft, argument: str) -> None:
         del draft.tensors[name]
 
 
+@_defect("set-key")
+def _set_key(draft: Draft, argument: str) -> None:
+    """A key of config.json holds something else, as in ``set-key=text_config.vocab_size=7`` (the
+    value is JSON), or is lost, where there is no value: ``set-key=tie_word_embeddings``.
+    """
+    path, given, value = argument.partition("=")
+    *parents, key = path.split(".")
+    table = draft.config
+    for parent in parents:
+        table = table.get(parent) or {}
+    if key not in table and not given:
+        raise UnknownDefectError(f"set-key={argument}: config.json has no {path}")
+    if given:
+        table[key] = json.loads(value)
+    else:
+        del table[key]
+
+
+@_defect("write-file")
+def _write_file(draft: Draft, argument: str) -> None:
+    """A file is there that should not be, or holds something else: ``write-file=NAME=TEXT``."""
+    name, _, text = argument.partition("=")
+    (draft.folder / name).unlink(missing_ok=True)  # it may be a link to the healthy one
+    (draft.folder / name).write_text(text)
+
+
+@_defect("drop-files")
+def _drop_files(draft: Draft, pattern: str) -> None:
+    """Files were not saved, as in ``drop-files=tokenizer*``."""
+    for path in _some("drop-files", list(draft.folder.glob(pattern)), f"no file is {pattern}"):
+        path.unlink()
+
+
 def _some(defect: str, found: list[Any], otherwise: str) -> Iterator[Any]:
     if not found:
         raise UnknownDefectError(f"{defect}: nothing to change: {otherwise}")
