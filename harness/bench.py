@@ -1,8 +1,11 @@
 """How much faster a run in the preloaded engine is than a fresh ``LLM(...)`` process."""
 
+import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -15,14 +18,14 @@ from harness.tiny.tokenizer import PROMPT
 
 REPEATS = 3
 _FRESH = """
-import sys
+import json, sys
 from vllm import LLM, SamplingParams
 if __name__ == "__main__":
-    llm = LLM(sys.argv[1], dtype="float32", enforce_eager=True, max_model_len=128)
+    llm = LLM(sys.argv[1], **json.loads(sys.argv[2]))
     params = SamplingParams(temperature=0.0, max_tokens=8, logprobs=5)
-    prompt = {"prompt_token_ids": [int(i) for i in sys.argv[2].split(",")]}
-    print(llm.generate([prompt], params)[0].outputs[0].token_ids)
+    print(llm.generate([{"prompt_token_ids": json.loads(sys.argv[3])}], params))
 """
+"""What a user would run: the same engine kwargs, no preloading, vLLM's own defaults otherwise."""
 
 
 def compare(checkpoint: str, console: Console) -> None:
@@ -32,11 +35,11 @@ def compare(checkpoint: str, console: Console) -> None:
     the model class. WorkerError if one of them fails.
     """
     isolation = Isolation()
-    folder = str(isolation.call(tiny.build, checkpoint, [], answer=Path))
-    request = Request(folder, list(PROMPT))
     start = time.perf_counter()
     isolation.call(_nothing, answer=bool)
-    console.print(f"preload, once: {time.perf_counter() - start:.1f} s")
+    console.print(f"preload, once:          {time.perf_counter() - start:.1f} s")
+    folder = str(isolation.call(tiny.build, checkpoint, [], answer=Path))
+    request = Request(folder, list(PROMPT))
     ours = _best(lambda: _in_engine(isolation, request))
     fresh = _best(lambda: _fresh(folder))
     console.print(f"fresh LLM(...) process: {fresh:.1f} s")
@@ -44,8 +47,7 @@ def compare(checkpoint: str, console: Console) -> None:
     console.print(f"ratio:                  {fresh / ours:.1f}")
 
 
-def _best(run: object) -> float:
-    assert callable(run)
+def _best(run: Callable[[], None]) -> float:
     times = []
     for _ in range(1 + REPEATS):
         start = time.perf_counter()
@@ -61,8 +63,12 @@ def _in_engine(isolation: Isolation, request: Request) -> None:
 
 
 def _fresh(folder: str) -> None:
-    command = [sys.executable, "-c", _FRESH, folder, ",".join(map(str, PROMPT))]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    arguments = [folder, json.dumps(engine.KWARGS), json.dumps(PROMPT)]
+    command = [sys.executable, "-c", _FRESH, *arguments]
+    environment = {"VLLM_CPU_KVCACHE_SPACE": "1", **os.environ}  # GiB, as in the children
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=600, env=environment
+    )
     if result.returncode:
         raise WorkerError(f"the fresh process failed: {result.stderr[-1000:]}")
 

@@ -45,16 +45,18 @@ class Cell:
         return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
 
 
-def cells(presets: Iterable[Preset], environment: Environment, *, hub: bool) -> list[Cell]:
-    """The cells that apply to an environment: claims about its vLLM version and device, on Hub
-    checkpoints (``hub``) or on built ones.
+def cells(
+    presets: Iterable[Preset], vllm: str, device: str | None = None, *, hub: bool
+) -> list[Cell]:
+    """The cells of a vLLM version and a device ("cpu", "cuda"; None: of any), on Hub checkpoints
+    (``hub``) or on built ones.
     """
-    version = base_version(environment.vllm)
+    version = base_version(vllm)
     return [
         Cell(preset, claim)
         for preset in presets
         for claim in preset.claims
         if claim.on_hub == hub
-        and claim.device in (None, environment.device)
+        and (device is None or claim.device in (None, device))
         and version in parse_range(claim.vllm)
     ]

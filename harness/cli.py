@@ -17,7 +17,8 @@ from harness.probe import probe
 from harness.progress import Progress
 from harness.verify import Verifier, verify
 from presets import Preset
-from presets.registry import names
+from presets.registry import names, resolve
+from presets.schema import PresetFile
 from presets.validate import read_preset
 
 FORMATS = click.Choice(["human", "json"])
@@ -59,21 +60,23 @@ def verify_command(
         raise click.UsageError("name one or more presets, or pass --all")
     if resume and records is None:
         raise click.UsageError("--resume needs --records FILE")
-    wanted = names() if everything else list(name)
+    files = [_file(one) for one in (names() if everything else name)]
     console = Console(stderr=True)
     with Progress(console) as progress:
         progress.say("starting the engine")
         isolation = Isolation(memory_gib=memory_gib)
         environment = isolation.call(probe, answer=Environment)
         version = environment.vllm
+        if hub and environment.device != "cuda":
+            raise HarnessError("--hub loads real checkpoints on a GPU, and vLLM sees none here")
         todo = []
-        for one in wanted:
+        for file in files:
             try:
-                preset = _preset(one, version)
+                preset = Preset(file, version)
             except presets.UnsupportedVersionError as error:
                 progress.say(str(error))
                 continue
-            todo += cells([preset], environment, hub=hub)
+            todo += cells([preset], version, environment.device, hub=hub)
         if not todo:
             kind = "Hub" if hub else "tiny"
             raise HarnessError(f"no claim on a {kind} checkpoint holds for vLLM {version} here")
@@ -95,10 +98,8 @@ def verify_command(
     sys.exit(0 if report.all_held(done) else 1)
 
 
-def _preset(name: str, vllm: str) -> Preset:
-    if name.endswith(".toml"):
-        return Preset(read_preset(Path(name)), vllm)
-    return presets.get(name, vllm, trust_remote_code=True)
+def _file(name: str) -> PresetFile:
+    return read_preset(Path(name)) if name.endswith(".toml") else resolve(name)
 
 
 @main.command("bench")

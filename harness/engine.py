@@ -57,7 +57,8 @@ def run(isolation: Isolation, request: Request, deadline: float) -> Outcome:
     result = isolation.run(run_here, request, answer=Outcome, deadline=deadline)
     if isinstance(result, Death):
         error = f"the engine process {result.how}"
-        result = Outcome(False, stage_of(result.functions), error, blocked=error)
+        stage = stage_of(result.functions) if result.functions else None
+        result = Outcome(False, stage, error, blocked=error)
     total = round(time.perf_counter() - start, 2)
     result.seconds["total"] = total
     return result

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
+from huggingface_hub import get_token, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -55,6 +55,8 @@ def cannot_run(claim: Claim, environment: Environment) -> str | None:
 
     Memory is asked of GPUs only: a rehearsal on the CPU may serve stand-ins of any size.
     """
+    if claim.gated and get_token() is None:
+        return f"{claim.checkpoint} is gated: accept its terms on the Hub and set HF_TOKEN"
     if claim.gpus > max(environment.gpu_count, 1):
         return f"needs {claim.gpus} GPUs, found {environment.gpu_count}"
     if environment.device == "cuda" and (claim.memory_gib or 0) > environment.memory_gib:

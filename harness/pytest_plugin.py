@@ -7,7 +7,7 @@ that has vllm-presets, so nothing heavy is imported before a test asks for it.
 
 import argparse
 import contextlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,29 +69,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "preset_cell" not in metafunc.fixturenames:
         return
     on_hub = metafunc.definition.get_closest_marker("gpu") is not None
-    found = list(_cells(metafunc.config, on_hub=on_hub))
+    found = _cells(metafunc.config, on_hub=on_hub)
     metafunc.parametrize("preset_cell", found, ids=[f"{c.preset.name}: {c.label}" for c in found])
 
 
-def _cells(config: pytest.Config, *, on_hub: bool) -> "Iterator[Cell]":
+def _cells(config: pytest.Config, *, on_hub: bool) -> "list[Cell]":
     import presets
-    from harness.cells import Cell
-    from presets.ranges import base_version, parse_range
+    from harness.cells import cells
 
     version = presets.registry.default_vllm()
-    checkpoints = config.getoption("checkpoint")
+    bound = []
     for name in config.getoption("preset") or presets.names():
         try:
-            preset = presets.get(name, version, untested=True, trust_remote_code=True)
+            bound.append(presets.Preset(presets.registry.resolve(name), version))
         except presets.UnsupportedVersionError:
-            continue
-        for claim in preset.claims:
-            if (
-                claim.on_hub == on_hub
-                and base_version(version) in parse_range(claim.vllm)
-                and (not checkpoints or claim.checkpoint in checkpoints)
-            ):
-                yield Cell(preset, claim)
+            continue  # not offered for the installed vLLM
+    wanted = config.getoption("checkpoint")
+    found = cells(bound, version, hub=on_hub)
+    return [c for c in found if not wanted or c.claim.checkpoint in wanted]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,7 @@
 """Records: one JSON line a cell, the evidence of what ran."""
 
 import datetime as dt
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from harness.verdict import Verdict
 class RunRecord(Struct, frozen=True):
     """One of the two runs of a cell."""
 
-    ok: bool
-    """The engine started and answered; ``parity`` says whether rightly."""
+    ok: bool = False
+    """The engine started and answered; ``parity`` says whether rightly. False with no error
+    where the cell could not be run at all."""
     stage: str | None = None
     error: str | None = None
     architecture: str | None = None
@@ -28,6 +30,9 @@ class RunRecord(Struct, frozen=True):
     parity: Parity | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     peak_mib: float = 0.0
+
+
+NOT_RUN = RunRecord()
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -46,9 +51,8 @@ class Record(Struct, frozen=True, kw_only=True):
     reason: str
     seconds: float
     """Wall time of the whole cell: checkpoint, reference and both runs."""
-    control: RunRecord | None
-    """None when the cell could not be run at all."""
-    treatment: RunRecord | None
+    control: RunRecord
+    treatment: RunRecord
     environment: Environment
     kwargs: dict[str, Any]
     """The preset's engine kwargs, as used."""
@@ -86,8 +90,8 @@ def record(
     verdict: Verdict,
     reason: str,
     seconds: float,
-    control: RunRecord | None = None,
-    treatment: RunRecord | None = None,
+    control: RunRecord = NOT_RUN,
+    treatment: RunRecord = NOT_RUN,
     fingerprint: str | None = None,
 ) -> Record:
     return Record(
@@ -114,8 +118,12 @@ def record(
 
 
 def append(path: Path, entry: Record) -> None:
-    """Add one line; a line is written whole or not at all, in one call."""
+    """Add one line. What a killed run left of a line at the end of the file is cut off first."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        whole = path.read_bytes().rpartition(b"\n")
+        if whole[2]:
+            os.truncate(path, len(whole[0]) + len(whole[1]))
     with path.open("ab") as file:
         file.write(msgspec.json.encode(entry) + b"\n")
 

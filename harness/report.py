@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from harness.records import Record, RunRecord
+from harness.records import NOT_RUN, Record, RunRecord
 from harness.verdict import Verdict
 
 STYLE = {
@@ -82,8 +82,8 @@ def _title(records: Sequence[Record]) -> str:
     return f"{names}: vLLM {e.vllm} on {on}, transformers {e.transformers}, torch {e.torch}"
 
 
-def _run(run: RunRecord | None) -> str:
-    if run is None:
+def _run(run: RunRecord) -> str:
+    if run == NOT_RUN:
         return "not run"
     if not run.ok:
         return f"fails at {run.stage}: {_escape(_gist(run.error or ''))}"

@@ -8,12 +8,13 @@ from typing import Any
 from harness import engine, records, tiny
 from harness.cells import Cell
 from harness.errors import HarnessError
-from harness.hub import download
+from harness.hub import cannot_run, download
 from harness.isolation import Isolation
 from harness.outcome import Environment, Outcome, Reference, Request
 from harness.records import Record
 from harness.reference import Parity, Wanted, compare, reference
 from harness.verdict import Side, judge
+from presets.errors import PresetsError
 from presets.facts import Facts, read_facts
 from presets.when import matches
 
@@ -35,13 +36,16 @@ class Verifier:
         start = time.perf_counter()
         if self.environment.problem:
             return records.record(cell, self.environment, "blocked", self.environment.problem, 0.0)
+        if cell.claim.on_hub and (why := cannot_run(cell.claim, self.environment)):
+            return records.record(cell, self.environment, "blocked", why, 0.0)
         try:
             healthy, broken = self.checkpoint(cell)
             wanted = self.reference_for(cell, healthy)
             facts = read_facts(broken)
             control = self._side(cell, broken, wanted, {}, deadline)
             treatment = self._side(cell, broken, wanted, dict(cell.preset), deadline)
-        except HarnessError as error:
+            fingerprint = self.isolation.call(tiny.fingerprint, broken, answer=str)
+        except (HarnessError, PresetsError) as error:
             seconds = time.perf_counter() - start
             reason = str(error).splitlines()[0]  # what follows is a traceback
             return records.record(cell, self.environment, "blocked", reason, seconds)
@@ -60,7 +64,7 @@ class Verifier:
             time.perf_counter() - start,
             records.run_record(*control),
             records.run_record(*treatment),
-            self.isolation.call(tiny.fingerprint, broken, answer=str),
+            fingerprint,
         )
 
     def checkpoint(self, cell: Cell) -> tuple[Path, Path]:

@@ -50,10 +50,14 @@ class _Record(msgspec.Struct):
 
 
 @functools.cache
+def _record(version: str) -> _Record:
+    return msgspec.json.decode((DATA / "engines" / f"{version}.json").read_bytes(), type=_Record)
+
+
+@functools.cache
 def recorded(version: str) -> dict[str, Argument]:
     """Every argument in a recorded version, of ``EngineArgs``, ``LLM`` and ``AsyncEngineArgs``."""
-    text = (DATA / "engines" / f"{version}.json").read_bytes()
-    record = msgspec.json.decode(text, type=_Record)
+    record = _record(version)
     return {**record.async_only, **record.llm_only, **record.arguments}
 
 
@@ -85,13 +89,20 @@ def argument(name: str, vllm: str) -> Argument | None:
     return None
 
 
-def check_arguments(names: Iterable[str], vllm: str) -> None:
+def check_arguments(names: Iterable[str], vllm: str, *, server: bool = False) -> None:
     """UnknownArgumentError for all of ``names`` that a vLLM version does not have.
 
+    ``server``: the arguments are for ``vllm serve``, which takes some that ``LLM`` does not.
     Each comes with its new name where there is one, else with the versions that have it, else
     with the nearest names.
     """
-    problems = [f"{name}: {_unknown(name, vllm)}" for name in names if not _known(name, vllm)]
+    problems = [
+        f"{name}: only vllm serve takes it, LLM does not"
+        if not server and _only_served(name, vllm)
+        else f"{name}: {_unknown(name, vllm)}"
+        for name in names
+        if not _known(name, vllm) or (not server and _only_served(name, vllm))
+    ]
     if problems:
         raise UnknownArgumentError(problems)
 
@@ -100,6 +111,10 @@ def _known(name: str, vllm: str) -> bool:
     if rename := renames().get(name):
         return base_version(vllm) < base_version(rename.removed)
     return argument(name, vllm) is not None
+
+
+def _only_served(name: str, vllm: str) -> bool:
+    return all(name in _record(version).async_only for version in neighbours(vllm))
 
 
 def _unknown(name: str, vllm: str) -> str:

@@ -54,7 +54,7 @@ def main() -> None:
 @FORMAT
 def list_(family: str | None, vllm: str | None, form: str) -> None:
     """List the presets."""
-    found = presets.find(family=family, vllm=vllm)
+    found = presets.find(family=family, vllm=vllm, trust_remote_code=True)
     if form == "json":
         _print_json([_brief(preset) for preset in found])
         return

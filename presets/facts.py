@@ -8,6 +8,7 @@ import msgspec
 
 from presets.errors import CheckpointError
 
+INDEX = "model.safetensors.index.json"
 MAX_HEADER = 100_000_000
 """Bytes; the limit of the safetensors library."""
 
@@ -22,7 +23,8 @@ class Facts(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     """config.json, decoded."""
     tensors: frozenset[str]
-    """Names of all tensors in the safetensors files at the top of the folder."""
+    """Names of all tensors in the safetensors files at the top of the folder and in the index,
+    so a shard that is not there yet does not make its tensors absent."""
     files: frozenset[str]
     """Names of the files at the top of the folder."""
 
@@ -38,19 +40,14 @@ def read_facts(folder: Path) -> Facts:
     except OSError as error:
         raise CheckpointError(f"{folder}: {error.strerror or error}") from None
     path = folder / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise CheckpointError(f"{path}: not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise CheckpointError(f"{path}: a {type(config).__name__}, expected a JSON object")
+    config = _json_object(path)
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list) or not all(isinstance(a, str) for a in architectures):
         raise CheckpointError(f"{path}: architectures: expected a list of strings or null")
     shards = sorted(name for name in files if name.endswith(".safetensors"))
     tensors = frozenset(t for name in shards for t in _tensor_names(folder / name))
+    if INDEX in files:
+        tensors |= _json_object(folder / INDEX).get("weight_map", {}).keys()
     return Facts(
         architectures=tuple(architectures),
         model_type=str(config.get("model_type") or ""),
@@ -58,6 +55,18 @@ def read_facts(folder: Path) -> Facts:
         tensors=tensors,
         files=files,
     )
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: a {type(value).__name__}, expected a JSON object")
+    return value
 
 
 def _tensor_names(path: Path) -> list[str]:

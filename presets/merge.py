@@ -126,7 +126,9 @@ def merge(
     lower = deep_merge(profile.defaults if profile else {}, wanted)
     user = {k: v for k, v in user.items() if v is not None or not _is_mapping(lower.get(k))}
 
-    check_arguments([*wanted, *(key for key in user if key not in wanted)], version)
+    server = profile is not None and profile.form == "cli"
+    names = [*wanted, *(key for key in user if key not in wanted)]
+    check_arguments(names, version, server=server)
     if wanted.get("trust_remote_code") and "trust_remote_code" not in user:
         raise RemoteCodeError(
             f"preset {bound.name if bound else ''!r} sets trust_remote_code=True, which runs "
@@ -166,7 +168,9 @@ def _lost(
 def _defeated(preset: Preset, user: Mapping[str, Any]) -> Iterable[str]:
     for conflict in preset.conflicts:
         value = lookup(user, conflict.key)
-        if value is not MISSING and not is_zero(value):
+        if value is MISSING:
+            continue
+        if value in conflict.values if conflict.values else not is_zero(value):
             yield (
                 f"{conflict.key}: you set {value!r}, which defeats the preset {preset.name!r}: "
                 f"{conflict.reason}"

@@ -67,7 +67,7 @@ class Preset(Mapping[str, Any]):
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        return tuple(self._file.conflicts)
+        return tuple(copy.deepcopy(self._file.conflicts))
 
     @property
     def caveat(self) -> str:
@@ -81,7 +81,7 @@ class Preset(Mapping[str, Any]):
     @property
     def when(self) -> tuple[Condition, ...]:
         """The conditions, any of which a checkpoint must meet."""
-        return tuple(self._file.when)
+        return tuple(copy.deepcopy(self._file.when))
 
     @property
     def intent(self) -> str:
@@ -91,7 +91,7 @@ class Preset(Mapping[str, Any]):
     @property
     def claims(self) -> tuple[Claim, ...]:
         """What the harness proves, for every vLLM version."""
-        return tuple(self._file.claims)
+        return tuple(copy.deepcopy(self._file.claims))
 
     @property
     def sources(self) -> tuple[str, ...]:

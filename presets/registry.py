@@ -35,12 +35,12 @@ def consumer(name: str) -> ConsumerFile:
 
 def names() -> list[str]:
     """The names of all presets, sorted."""
-    return _stems("presets")
+    return list(_stems("presets"))
 
 
 def consumer_names() -> list[str]:
     """The names of all consumers, sorted."""
-    return _stems("consumers")
+    return list(_stems("consumers"))
 
 
 @functools.cache
@@ -111,7 +111,7 @@ def bind(preset: str | Preset, vllm: str | None, *, untested: bool = False) -> P
     ``vllm`` defaults to the preset's own version, and for a name as in ``get``.
     """
     if isinstance(preset, str):
-        bound = Preset(_resolve(preset), vllm or default_vllm())
+        bound = Preset(resolve(preset), vllm or default_vllm())
     else:
         bound = preset.for_version(vllm or preset.vllm)
     newest = engine_versions()[-1]
@@ -130,8 +130,11 @@ def find(
     alias: str | None = None,
     architecture: str | None = None,
     vllm: str | None = None,
+    trust_remote_code: bool = False,
 ) -> list[Preset]:
     """All presets that meet every criterion given, sorted by name.
+
+    Those that set ``trust_remote_code=True`` are left out unless the caller opts in.
 
     ``text`` is looked for in name, aliases and summary, ignoring case; ``architecture`` is one
     that the preset sets or that its condition asks for. A preset which is not offered for
@@ -148,10 +151,11 @@ def find(
             and (architecture is None or architecture in _architectures(file))
         ):
             found.append(Preset(file, _offered(file, vllm or default_vllm())))
-    return found
+    return [p for p in found if trust_remote_code or not p.get("trust_remote_code")]
 
 
-def _resolve(name: str) -> PresetFile:
+def resolve(name: str) -> PresetFile:
+    """The file of a preset's name or alias; UnknownNameError suggests the nearest names."""
     # One file is read for a name; all of them only for an alias or a mistake.
     if name in names():
         return _preset_file(name)
@@ -193,8 +197,8 @@ def _offered(file: PresetFile, vllm: str) -> str:
 
 
 @functools.cache
-def _stems(kind: str) -> list[str]:
-    return sorted(p.stem for p in (DATA / kind).glob("*.toml"))
+def _stems(kind: str) -> tuple[str, ...]:
+    return tuple(sorted(p.stem for p in (DATA / kind).glob("*.toml")))
 
 
 def load_all() -> list[PresetFile]:

@@ -112,10 +112,13 @@ class Claim(Closed, frozen=True):
 
 
 class Conflict(Closed, frozen=True):
-    """An argument that, set to anything but zero, null or false, defeats the preset."""
+    """An argument that defeats the preset, set to one of ``values`` or, where none are listed, to
+    anything but zero, null or false.
+    """
 
     key: DottedKey
     reason: Text
+    values: list[Any] = field(default_factory=list)
 
 
 class PresetFile(Closed, frozen=True):

@@ -1,5 +1,6 @@
 """Decode and check a data file; all problems of a file are reported at once, with their paths."""
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -38,13 +39,31 @@ def _read(path: Path, kind: type[File], check: Callable[[File], Iterable[str]]) 
         decoded = msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         problems = list(_type_problems(raw, kind, "")) or [str(error)]
+        with contextlib.suppress(msgspec.ValidationError):  # the rest, if that was all
+            problems += _content_problems(msgspec.convert(_known(raw, kind), kind), path, check)
         raise DataError([f"{path.name}: {p}" for p in problems]) from None
-    problems = list(check(decoded))
-    if decoded.name != path.stem:
-        problems.insert(0, f"name: {decoded.name!r} is not the file's name {path.stem!r}")
+    problems = _content_problems(decoded, path, check)
     if problems:
         raise DataError([f"{path.name}: {p}" for p in problems])
     return decoded
+
+
+def _content_problems(file: File, path: Path, check: Callable[[File], Iterable[str]]) -> list[str]:
+    problems = list(check(file))
+    if file.name != path.stem:
+        problems.insert(0, f"name: {file.name!r} is not the file's name {path.stem!r}")
+    return problems
+
+
+def _known(raw: Any, kind: Any) -> Any:
+    """``raw`` without its unknown fields, at every depth."""
+    bare = get_args(kind)[0] if hasattr(kind, "__metadata__") else kind
+    if isinstance(bare, type) and issubclass(bare, Closed) and isinstance(raw, Mapping):
+        hints = get_type_hints(bare, include_extras=True)
+        return {key: _known(value, hints[key]) for key, value in raw.items() if key in hints}
+    if get_origin(bare) is list and isinstance(raw, list):
+        return [_known(value, get_args(bare)[0]) for value in raw]
+    return raw
 
 
 def _type_problems(raw: object, kind: Any, path: str) -> Iterable[str]:

@@ -24,6 +24,7 @@ def _holds(condition: Condition, facts: Facts, vllm: str) -> bool:
         and all(isinstance(facts.config.get(key), dict) for key in condition.configs)
         and all(facts.config.get(key) is None for key in condition.null_configs)
         and all(some(condition.tensors))
+        and not (condition.no_tensors and not facts.tensors)  # no names, no proof of absence
         and not any(some(condition.no_tensors))
         and not facts.files.intersection(condition.no_files)
         and (condition.vllm is None or base_version(vllm) in parse_range(condition.vllm))

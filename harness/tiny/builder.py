@@ -107,6 +107,9 @@ def _build_family(family: Family, out: Path) -> None:
     model = model_class(model_class.config_class(**family.config, **named))
     _randomize(model)
     model.save_pretrained(out)
+    config = json.loads((out / "config.json").read_text())
+    config["architectures"] = [family.architecture]  # 4.57 writes it into text_config alone
+    (out / "config.json").write_text(json.dumps(config, indent=2))
     text = tokenizer(dict(family.special))
     text.save_pretrained(out)
     if family.tokenizer:

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
@@ -19,12 +17,15 @@ def token_ids(special: dict[str, str]) -> dict[str, int]:
     from id 64 on.
     """
     ids = {token: i for i, token in enumerate((*BASIC, *special.values()))}
+    from tokenizers import pre_tokenizers
+
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     return ids | {token: 64 + i for i, token in enumerate(alphabet)}
 
 
 def tokenizer(special: dict[str, str]) -> "PreTrainedTokenizerFast":
     """The tokenizer of a family whose special tokens are ``{attribute: token}``."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     core = Tokenizer(models.BPE(vocab=token_ids(special), merges=[]))

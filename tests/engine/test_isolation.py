@@ -79,6 +79,7 @@ def test_a_child_that_ends_early_is_blocked(run, overrides, said):
 
 def test_a_crash_keeps_the_stage_it_happened_in(run):
     assert run(segfault).stage == "config"
+    assert run(leave).stage is None  # it left no stack to tell
 
 
 @pytest.mark.parametrize("overrides", [hang, ignore_term_and_hang])

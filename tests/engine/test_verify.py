@@ -12,8 +12,8 @@ import pytest
 import presets
 from harness import engine, tiny
 from harness.cells import Cell
-from harness.outcome import Request
-from harness.reference import compare
+from harness.outcome import Reference, Request
+from harness.reference import compare, reference
 from harness.verify import verify
 from presets.facts import read_facts
 from presets.registry import DATA
@@ -77,6 +77,34 @@ def test_without_torchvision_everything_is_blocked_and_exits_2(harness, tmp_path
     assert code == 2
 
 
+def test_the_command_of_the_readme(tmp_path):
+    """By name, all cells; then again for people, from the records of the first run."""
+    records = tmp_path / "records.jsonl"
+    command = [Path(sys.executable).with_name("harness"), "verify", "gemma4-text"]
+    command += ["--records", records]
+    first = subprocess.run(
+        [*command, "--format", "json"], capture_output=True, text=True, check=False
+    )
+    assert first.returncode == 0, first.stderr
+    found = json.loads(first.stdout)
+    assert found["ok"] is True
+    assert found["totals"]["needed"] >= 5
+    assert found["totals"]["excluded"] == 1
+    assert not {"broken", "wrong-failure", "blocked"} & found["totals"].keys()
+    for cell in found["cells"]:
+        assert cell["preset"] == "gemma4-text"
+        assert cell["preset_hash"]
+        if cell["verdict"] == "needed":
+            assert not cell["control"]["ok"]
+            assert cell["control"]["stage"]
+            assert cell["treatment"]["parity"]["tokens_equal"]
+    again = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "every claim held" in again.stdout
+    assert "fails at construct" in again.stdout
+    assert len(records.read_text().splitlines()) == len(found["cells"])
+
+
 @pytest.fixture
 def preset(environment):
     return presets.get("gemma4-text", environment.vllm)
@@ -103,6 +131,19 @@ def test_one_tensor_that_is_not_mapped_breaks_parity(verifier, preset):
     assert parity.max_logprob_diff is None or parity.max_logprob_diff > 100 * parity.tolerance
 
 
+def test_real_weights_agree_in_bfloat16(verifier):
+    """The rule for Hub checkpoints on a GPU, on the real weights that there are here."""
+    preset = presets.get("llama-causal-lm", verifier.environment.vllm)
+    cell = Cell(preset, preset.claims[0])
+    healthy, _ = verifier.checkpoint(cell)
+    arguments = (str(healthy), "LlamaForCausalLM", cell.claim.prompt, "bfloat16", "cpu")
+    wanted = verifier.isolation.call(reference, *arguments, answer=Reference)
+    request = Request(str(healthy), wanted.prompt, {"dtype": "bfloat16"})
+    parity = compare(engine.run(verifier.isolation, request, 300.0), wanted, "bfloat16")
+    assert parity.ok
+    assert 0 < parity.max_logprob_diff < parity.tolerance
+
+
 def test_a_silently_wrong_control_is_not_taken_for_right(verifier, preset):
     lost = msgspec.structs.replace(
         preset.claims[0], defects=["drop-tensor=layers.2.mlp.down_proj"], control="wrong"
@@ -111,6 +152,16 @@ def test_a_silently_wrong_control_is_not_taken_for_right(verifier, preset):
     assert entry.control.ok
     assert not entry.control.parity.ok
     assert entry.verdict == "broken"  # no class override brings the tensor back
+
+
+def test_a_checkpoint_that_cannot_be_read_blocks_the_cell_alone(verifier, preset, monkeypatch):
+    def unreadable(folder):
+        raise presets.CheckpointError(f"{folder}: unreadable")
+
+    monkeypatch.setattr("harness.verify.read_facts", unreadable)
+    entry = verifier.run(Cell(preset, preset.claims[0]))
+    assert entry.verdict == "blocked"
+    assert entry.reason.endswith("unreadable")
 
 
 def test_an_unknown_defect_blocks_the_cell_and_says_where_to_add_it(verifier, preset):

@@ -11,8 +11,8 @@ from hub_server import Hub
 
 import presets
 from harness import records
+from harness.cells import cells
 from harness.tiny import build
-from presets.ranges import base_version, parse_range
 
 pytestmark = pytest.mark.engine
 ROOT = Path(__file__).parents[2]
@@ -21,11 +21,8 @@ ROOT = Path(__file__).parents[2]
 def hub_claims():
     """(preset, claim) of every claim that a GPU runner tries with the installed vLLM."""
     version = presets.registry.default_vllm()
-    for name in presets.names():
-        preset = presets.get(name, version, untested=True, trust_remote_code=True)
-        for claim in preset.claims:
-            if claim.on_hub and base_version(version) in parse_range(claim.vllm):
-                yield preset, claim
+    bound = presets.find(vllm=version, trust_remote_code=True)
+    return [(c.preset, c.claim) for c in cells(bound, version, "cuda", hub=True)]
 
 
 def stand_in(preset, claim):
@@ -36,15 +33,11 @@ def stand_in(preset, claim):
     pytest.fail(f"{preset.name}: no claim about a tiny checkpoint is like {claim.checkpoint}'s")
 
 
-def _build(family):
-    return str(build(family, []))
-
-
 def test_every_hub_claim_is_proven(isolation, tmp_path):
     claims = list(hub_claims())
     families = {claim.checkpoint: stand_in(preset, claim) for preset, claim in claims}
     served = {
-        repo: Path(isolation.call(_build, family, answer=str)) for repo, family in families.items()
+        repo: isolation.call(build, family, [], answer=Path) for repo, family in families.items()
     }
     file = tmp_path / "records.jsonl"
     with Hub(served) as hub:

@@ -8,6 +8,8 @@ from harness import records
 from harness.cells import Cell, cells
 from harness.errors import HarnessError
 from harness.outcome import Environment
+from presets.ranges import base_version, parse_range
+from presets.registry import resolve
 
 ENVIRONMENT = Environment("0.32.0", "2.13.0", "5.19.0", "0.28.0", "3.11.7", "cpu")
 
@@ -39,24 +41,44 @@ def test_a_torn_last_line_is_left_out_and_a_broken_one_is_an_error(tmp_path, cel
         list(records.read(path))
 
 
-def test_the_key_depends_on_everything_that_the_result_does(cell):
+def test_the_key_depends_on_everything_that_the_result_does(cell, monkeypatch):
     other = msgspec.structs.replace
+    file = resolve("gemma4-text")
+    block = other(file.kwargs[0], engine={"hf_overrides": {"architectures": ["X"]}})
+    changed = [other(file, kwargs=[block]), other(file, when=file.when[1:])]
     keys = {
         cell.key(ENVIRONMENT),
         cell.key(other(ENVIRONMENT, vllm="0.24.0")),
         cell.key(other(ENVIRONMENT, torch="2.11.0")),
         Cell(cell.preset, cell.preset.claims[1]).key(ENVIRONMENT),
         Cell(cell.preset, other(cell.claim, engine={"seed": 1})).key(ENVIRONMENT),
+        *(Cell(presets.Preset(f, "0.32.0"), cell.claim).key(ENVIRONMENT) for f in changed),
     }
-    assert len(keys) == 5
-    assert cell.key(ENVIRONMENT) in keys
+    monkeypatch.setattr("harness.cells.builder_digest", lambda: "other builders")
+    keys.add(cell.key(ENVIRONMENT))
+    assert len(keys) == 8
+
+
+def test_a_torn_line_is_cut_off_before_the_next_one(tmp_path, cell):
+    path = tmp_path / "records.jsonl"
+    entry = records.record(cell, ENVIRONMENT, "needed", "", 1.0)
+    records.append(path, entry)
+    with path.open("ab") as file:
+        file.write(path.read_bytes()[:40])
+    records.append(path, entry)
+    assert list(records.read(path)) == [entry, entry]
 
 
 def test_cells_are_those_of_the_version_and_the_device():
     preset = presets.get("gemma4-text", vllm="0.24.0")
-    here = cells([preset], msgspec.structs.replace(ENVIRONMENT, vllm="0.24.0"), hub=False)
+    here = cells([preset], "0.24.0", "cpu", hub=False)
     assert {c.claim.checkpoint for c in here} == {"gemma4", "gemma4-unified"}
-    assert all(">=0.28" not in c.claim.vllm for c in here)
-    gpu = msgspec.structs.replace(ENVIRONMENT, device="cuda")
-    assert not any(c.claim.device == "cpu" for c in cells([preset], gpu, hub=False))
-    assert all(c.claim.on_hub for c in cells([preset], gpu, hub=True))
+    assert all(base_version("0.24.0") in parse_range(c.claim.vllm) for c in here)
+    elsewhere = [c for c in preset.claims if base_version("0.24.0") not in parse_range(c.vllm)]
+    assert len(here) + len(elsewhere) == sum(not c.on_hub for c in preset.claims)
+    assert elsewhere
+    newest = presets.get("gemma4-text", vllm="0.32.0")
+    on_gpu = cells([newest], "0.32.0", "cuda", hub=False)
+    assert not any(c.claim.device == "cpu" for c in on_gpu)
+    assert any(c.claim.device == "cpu" for c in cells([newest], "0.32.0", hub=False))
+    assert all(c.claim.on_hub for c in cells([newest], "0.32.0", hub=True))

@@ -12,6 +12,7 @@ WRONG = Side(Outcome(True, steps=[Step(2, {})]), Parity(False, False, 3.0, 1e-3)
 OFF = Side(Outcome(True, steps=[Step(1, {})]), Parity(False, True, 0.5, 1e-3))
 FAILED = Side(Outcome(False, "load", "ValueError: weights\nwere not initialized"), None)
 CRASHED = Side(Outcome(False, "load", "killed by SIGSEGV", blocked="killed by SIGSEGV"), None)
+ELSE = Side(Outcome(False, "load", "KeyError: something else"), None)
 DECLARED = Failure("load", "not initialized")
 
 
@@ -68,6 +69,8 @@ BREAKS = Failure("load", "not initialized")
         (DECLARED, FAILED, FAILED, False, "excluded"),
         ("ok", RIGHT, FAILED, True, "broken"),
         ("ok", RIGHT, RIGHT, False, "wrong-failure"),
+        ("ok", RIGHT, ELSE, False, "wrong-failure"),
+        (DECLARED, ELSE, FAILED, False, "wrong-failure"),
         ("ok", WRONG, FAILED, False, "wrong-failure"),
         ("ok", CRASHED, FAILED, False, "blocked"),
     ],

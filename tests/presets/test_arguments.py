@@ -47,7 +47,10 @@ def test_neighbours() -> None:
 def test_known_arguments_pass() -> None:
     for version in [*engine_versions(), "0.20.0", "99.0.0"]:
         check_arguments(["hf_overrides", "dtype", "tensor_parallel_size"], version)
-    check_arguments(["chat_template", "enable_log_requests"], "0.32.0")
+    check_arguments(["chat_template"], "0.32.0")
+    check_arguments(["enable_log_requests"], "0.32.0", server=True)
+    with pytest.raises(UnknownArgumentError, match="only vllm serve takes it"):
+        check_arguments(["enable_log_requests"], "0.32.0")
     check_arguments([], "0.32.0")
 
 

@@ -84,6 +84,17 @@ def test_every_advice_is_what_get_returns(checkpoint):
     assert advice.reason
 
 
+def test_no_tensor_names_are_no_proof_that_a_tensor_is_absent(checkpoint):
+    folder = checkpoint(GEMMA4, tensors=[TEXT])
+    index = {"weight_map": {TEXT: "model.safetensors", VISION: "not-there-yet.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert advised(folder) == set()
+    for path in folder.glob("*.safetensors*"):
+        path.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"")
+    assert advised(folder) == set()
+
+
 FACTS = {
     "architectures": ["A"],
     "model_type": ["m"],
@@ -136,6 +147,7 @@ def test_no_architecture_declared_is_a_fact(checkpoint):
         (None, "config.json"),
         ("{", "not JSON"),
         ("[]", "a list, expected a JSON object"),
+        ("[" * 100_000, "not JSON"),
         ('{"architectures": "A"}', "expected a list of strings"),
     ],
 )

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import presets
@@ -131,3 +132,23 @@ def test_remote_code_needs_an_opt_in(shelf: Path, demo_toml: Callable[..., Path]
     with pytest.raises(RemoteCodeError, match="trust_remote_code=True"):
         presets.get("demo", "0.32.0")
     assert presets.get("demo", "0.32.0", trust_remote_code=True)["trust_remote_code"] is True
+
+
+def test_what_is_handed_out_does_not_change_the_registry() -> None:
+    presets.names().clear()
+    presets.consumer_names().clear()
+    preset = presets.get("gemma4-text", "0.32.0")
+    preset.when[0].architectures.clear()
+    preset.claims[0].defects.clear()
+    again = presets.get("gemma4-text", "0.32.0")
+    assert again.when[0].architectures
+    assert again.claims[0].defects
+
+
+def test_find_leaves_out_what_runs_remote_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = registry.resolve("gemma4-text")
+    block = msgspec.structs.replace(file.kwargs[0], engine={"trust_remote_code": True})
+    changed = msgspec.structs.replace(file, kwargs=[block])
+    monkeypatch.setattr(registry, "_preset_file", lambda _: changed)
+    assert presets.find(vllm="0.32.0") == []
+    assert presets.find(vllm="0.32.0", trust_remote_code=True)

@@ -140,3 +140,19 @@ def test_a_key_guarded_twice_is_reported(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match=r"guards\[1\].key: 'seed' is guarded twice"):
         read_consumer(path)
+
+
+def test_an_unknown_field_does_not_hide_the_rest(demo_toml: Write) -> None:
+    found = problems(demo_toml(('family = "', 'nonsense = 1\naliases = ["A b"]\nfamily = "')))
+    assert any("nonsense" in p for p in found)
+    assert any("aliases[0]" in p for p in found)
+    found = problems(
+        demo_toml(('family = "', 'nonsense = 1\nfamily = "'), ("control", "x_control"))
+    )
+    assert any("x_control" in p for p in found)
+    only_unknown = demo_toml(('family = "', 'nonsense = 1\nfamily = "'))
+    renamed = only_unknown.with_name("other.toml")
+    renamed.write_text(only_unknown.read_text(encoding="utf-8"), encoding="utf-8")
+    found = problems(renamed)
+    assert any("nonsense" in p for p in found)
+    assert any("is not the file's name" in p for p in found)
