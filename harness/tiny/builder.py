@@ -12,10 +12,11 @@ from pathlib import Path
 from harness.errors import UnknownFamilyError
 from harness.tiny import defects as _defects
 from harness.tiny import smollm2
-from harness.tiny.families import FAMILIES, Family
+from harness.tiny.families import FAMILIES
+from harness.tiny.family import Family
 from harness.tiny.tokenizer import token_ids, tokenizer
 
-_SOURCES = ("builder.py", "defects.py", "families.py", "smollm2.py", "tokenizer.py")
+_SOURCES = tuple(sorted(path.name for path in Path(__file__).parent.glob("*.py")))
 
 
 def cache_root() -> Path:

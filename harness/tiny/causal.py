@@ -1,0 +1,102 @@
+"""Causal language models."""
+
+from harness.tiny.family import SIZES, SPECIAL, Family
+from harness.tiny.tokenizer import VOCAB_SIZE
+
+_OLDER_SIZES = {
+    "vocab_size": VOCAB_SIZE,
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    **SPECIAL,
+}
+
+FAMILIES: dict[str, Family] = {
+    "qwen3": Family(architecture="Qwen3ForCausalLM", config={**SIZES, "head_dim": 32}),
+    "gpt2": Family(
+        architecture="GPT2LMHeadModel",
+        config={
+            "vocab_size": VOCAB_SIZE,
+            "n_embd": 64,
+            "n_layer": 2,
+            "n_head": 2,
+            "n_positions": 512,
+            "bos_token_id": 1,
+            "eos_token_id": 1,
+        },
+    ),
+    # Pooling models. Rerankers are causal LMs whose answer is one of the named tokens.
+    "qwen2": Family(architecture="Qwen2ForCausalLM", config=SIZES),
+    "qwen3-reranker": Family(
+        architecture="Qwen3ForCausalLM",
+        config={**SIZES, "head_dim": 32, "tie_word_embeddings": True},
+        special={"no_token": "no", "yes_token": "yes"},
+    ),
+    "gemma-reranker": Family(
+        architecture="GemmaForCausalLM",
+        config={**SIZES, "head_dim": 32},
+        special={"yes_token": "Yes"},
+    ),
+    # Healthy with YaRN, in the numbers that Qwen publishes for four times its native context.
+    "qwen3-yarn": Family(
+        architecture="Qwen3ForCausalLM",
+        config={
+            **SIZES,
+            "head_dim": 32,
+            "max_position_embeddings": 40960,
+            "rope_parameters": {
+                "rope_type": "yarn",
+                "rope_theta": 1000000,
+                "factor": 4.0,
+                "original_max_position_embeddings": 32768,
+            },
+        },
+    ),
+    # causal LMs: for class names that an engine refuses
+    "qwen3-moe": Family(
+        architecture="Qwen3MoeForCausalLM",
+        config={
+            **SIZES,
+            "head_dim": 32,
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 64,
+        },
+    ),
+    "mistral": Family(architecture="MistralForCausalLM", config=SIZES),
+    "mixtral": Family(architecture="MixtralForCausalLM", config={**SIZES, "num_local_experts": 4}),
+    "gemma": Family(
+        architecture="GemmaForCausalLM", config={**SIZES, "head_dim": 32, "num_hidden_layers": 3}
+    ),
+    # transformers ignores soft-capped attention outside its eager implementation
+    "gemma2": Family(
+        architecture="Gemma2ForCausalLM",
+        config={
+            **SIZES,
+            "head_dim": 32,
+            "query_pre_attn_scalar": 32,
+            "sliding_window": 16,
+            "attn_logit_softcapping": None,
+        },
+    ),
+    "gemma3-text": Family(
+        architecture="Gemma3ForCausalLM",
+        config={**SIZES, "head_dim": 32, "query_pre_attn_scalar": 32, "sliding_window": 16},
+    ),
+    "phi3": Family(architecture="Phi3ForCausalLM", config=SIZES),
+    "olmo2": Family(architecture="Olmo2ForCausalLM", config=SIZES),
+    "granite": Family(architecture="GraniteForCausalLM", config=SIZES),
+    "starcoder2": Family(architecture="Starcoder2ForCausalLM", config=SIZES),
+    "exaone4": Family(architecture="Exaone4ForCausalLM", config=SIZES),
+    "glm4": Family(architecture="Glm4ForCausalLM", config={**SIZES, "head_dim": 32}),
+    "cohere": Family(architecture="CohereForCausalLM", config=SIZES),
+    "gpt-neox": Family(
+        architecture="GPTNeoXForCausalLM", config={**SIZES, "num_key_value_heads": 2}
+    ),
+    "opt": Family(
+        architecture="OPTForCausalLM",
+        config={**_OLDER_SIZES, "word_embed_proj_dim": 64, "ffn_dim": 128},
+    ),
+    "bloom": Family(architecture="BloomForCausalLM", config=_OLDER_SIZES),
+    "falcon": Family(architecture="FalconForCausalLM", config=_OLDER_SIZES),
+}
