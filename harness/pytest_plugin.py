@@ -1,8 +1,10 @@
 """The harness as a pytest plugin: claims as test parameters, the same cells as ``harness verify``.
 
 A test that takes ``preset_cell`` runs once for every claim: of the presets' Hub checkpoints where
-it is marked ``gpu``, of their tiny ones otherwise. Loaded in every pytest session of an environment
-that has vllm-presets, so nothing heavy is imported before a test asks for it.
+it is marked ``gpu``, of their tiny ones otherwise. A list ``PRESETS`` in the test's module names
+the presets it takes where ``--preset`` does not; without either it takes all. Loaded in every
+pytest session of an environment that has vllm-presets, so nothing heavy is imported before a test
+asks for it.
 """
 
 import argparse
@@ -69,17 +71,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "preset_cell" not in metafunc.fixturenames:
         return
     on_hub = metafunc.definition.get_closest_marker("gpu") is not None
-    found = _cells(metafunc.config, on_hub=on_hub)
+    default = getattr(metafunc.module, "PRESETS", None)
+    found = _cells(metafunc.config, default, on_hub=on_hub)
     metafunc.parametrize("preset_cell", found, ids=[f"{c.preset.name}: {c.label}" for c in found])
 
 
-def _cells(config: pytest.Config, *, on_hub: bool) -> "list[Cell]":
+def _cells(config: pytest.Config, default: list[str] | None, *, on_hub: bool) -> "list[Cell]":
     import presets
     from harness.cells import cells
 
     version = presets.registry.default_vllm()
     bound = []
-    for name in config.getoption("preset") or presets.names():
+    for name in config.getoption("preset") or default or presets.names():
         try:
             bound.append(presets.Preset(presets.registry.resolve(name), version))
         except presets.UnsupportedVersionError:

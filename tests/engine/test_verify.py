@@ -16,7 +16,8 @@ from harness.outcome import Reference, Request
 from harness.reference import compare, reference
 from harness.verify import verify
 from presets.facts import read_facts
-from presets.registry import DATA
+from presets.ranges import base_version, parse_range
+from presets.registry import DATA, load_all
 from presets.when import matches
 
 pytestmark = pytest.mark.engine
@@ -185,11 +186,17 @@ def test_a_finished_cell_is_not_run_again(verifier, preset, tmp_path):
     assert len(path.read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize("family", ["gemma4", "gemma4-unified", "qwen2.5-vl", "smollm2-135m"])
+REFUSED_AS_SAVED = {"gemma3", "llava", "llava-next"}
+"""transformers 5.19 saves tower names that vLLM 0.32.0 refuses: these need their preset."""
+
+
+@pytest.mark.parametrize("family", sorted({*tiny.FAMILIES, "smollm2-135m"} - REFUSED_AS_SAVED))
 def test_no_preset_matches_a_healthy_checkpoint(verifier, family):
     facts = read_facts(verifier.isolation.call(tiny.build, family, [], answer=Path))
-    for name in presets.names():
-        assert matches(presets.get(name, verifier.environment.vllm), facts) is None
+    for file in load_all():
+        if base_version(verifier.environment.vllm) in parse_range(file.vllm):
+            preset = presets.Preset(file, verifier.environment.vllm)
+            assert matches(preset, facts) is None, file.name
 
 
 def test_a_build_is_deterministic(isolation, tmp_path):
