@@ -146,9 +146,11 @@ def _set_key(draft: Draft, argument: str) -> None:
     """
     path, given, value = argument.partition("=")
     *parents, key = path.split(".")
-    table = draft.config
+    table: Any = draft.config
     for parent in parents:
-        table = table.get(parent) or {}
+        table = table.get(parent)
+        if not isinstance(table, dict):
+            raise UnknownDefectError(f"set-key={argument}: config.json has no {parent}")
     if key not in table and not given:
         raise UnknownDefectError(f"set-key={argument}: config.json has no {path}")
     if given:

@@ -13,7 +13,7 @@ import presets
 from harness import engine, tiny
 from harness.cells import Cell
 from harness.outcome import Reference, Request
-from harness.reference import compare, reference
+from harness.reference import Wanted, compare, reference
 from harness.verify import verify
 from presets.facts import read_facts
 from presets.ranges import base_version, parse_range
@@ -137,7 +137,8 @@ def test_real_weights_agree_in_bfloat16(verifier):
     preset = presets.get("llama-causal-lm", verifier.environment.vllm)
     cell = Cell(preset, preset.claims[0])
     healthy, _ = verifier.checkpoint(cell)
-    arguments = (str(healthy), "LlamaForCausalLM", cell.claim.prompt, "bfloat16", "cpu")
+    asked = Wanted(prompt=cell.claim.prompt)
+    arguments = (str(healthy), "LlamaForCausalLM", asked, "bfloat16", "cpu")
     wanted = verifier.isolation.call(reference, *arguments, answer=Reference)
     request = Request(str(healthy), wanted.prompt, {"dtype": "bfloat16"})
     parity = compare(engine.run(verifier.isolation, request, 300.0), wanted, "bfloat16")

@@ -61,6 +61,15 @@ def test_null_config_architecture_and_drop_tensor(damaged):
     assert names == {NAMES[0], NAMES[1]}
 
 
+def test_set_key_write_file_and_drop_files(damaged):
+    config, _, folder = damaged(
+        "set-key=vision_config.depth=7", "set-key=text_config", "write-file=modules.json=[]"
+    )
+    assert config["vision_config"] == {"depth": 7}
+    assert "text_config" not in config
+    assert (folder / "modules.json").read_text() == "[]"
+
+
 def test_drop_processor(damaged):
     *_, folder = damaged("drop-processor")
     assert {p.name for p in folder.iterdir()} == {"config.json", "model.safetensors"}
@@ -68,7 +77,15 @@ def test_drop_processor(damaged):
 
 @pytest.mark.parametrize(
     "defects",
-    [["nope"], ["drop-tensor=absent"], ["null-config=audio_config"], ["drop-processor"] * 2],
+    [
+        ["nope"],
+        ["set-key=absent"],
+        ["set-key=absent.key=1"],
+        ["drop-files=*.model"],
+        ["drop-tensor=absent"],
+        ["null-config=audio_config"],
+        ["drop-processor"] * 2,
+    ],
 )
 def test_a_defect_that_changes_nothing_is_an_error(damaged, defects):
     with pytest.raises(UnknownDefectError, match=defects[-1].partition("=")[0]):

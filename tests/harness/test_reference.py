@@ -45,6 +45,28 @@ def test_not_a_number_is_never_right():
         assert parity.max_logprob_diff is None
 
 
+VECTOR = Reference([], [1], vector=[0.6, 0.8])
+
+
+def embedding(*values):
+    return Outcome(True, vector=list(values))
+
+
+def test_vectors():
+    assert compare(embedding(0.6, 0.8), VECTOR, "float32").ok
+    off = compare(embedding(0.6, 0.81), VECTOR, "float32")
+    assert not off.ok
+    assert off.max_logprob_diff == 0.01
+    for other in (embedding(0.8, 0.6), embedding(0.6), embedding(0.6, None), Outcome(True)):
+        assert not compare(other, VECTOR, "float32").ok
+
+
+def test_long_vectors_are_compared_relative_to_their_length():
+    wanted = Reference([], [1], vector=[600.0, 800.0])
+    assert compare(embedding(600.0, 800.5), wanted, "float32").ok
+    assert not compare(embedding(600.0, 802.0), wanted, "float32").ok
+
+
 def test_a_near_tie_passes_in_bfloat16_only():
     tie = Reference([Step(5, {"5": -0.70, "6": -0.75})], prompt=[1])
     ours = Outcome(True, steps=[Step(6, {"6": -0.70, "5": -0.75})])
