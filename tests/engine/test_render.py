@@ -1,5 +1,6 @@
 """vLLM's own parser reads the rendered flags back as the same kwargs."""
 
+import dataclasses
 import shlex
 from typing import Any
 
@@ -32,7 +33,16 @@ def read(parser: Any, kwargs: dict[str, Any], version: str) -> dict[str, Any]:
     """The arguments as parsed, where they differ from what no flag at all gives."""
     bare = vars(parser.parse_args([]))
     parsed = vars(parser.parse_args(shlex.split(as_flags(kwargs, version))))
-    return {key: value for key, value in parsed.items() if value != bare[key]}
+    return {
+        key: _stated(value, kwargs.get(key)) for key, value in parsed.items() if value != bare[key]
+    }
+
+
+def _stated(value: Any, asked: Any) -> Any:
+    """Of a config object, which fills in more than it is given, what was asked for."""
+    if dataclasses.is_dataclass(value) and isinstance(asked, dict):
+        return {key: getattr(value, key) for key in asked}
+    return value
 
 
 @pytest.mark.parametrize(
