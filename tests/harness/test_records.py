@@ -9,7 +9,7 @@ from harness.cells import Cell, cells
 from harness.errors import HarnessError
 from harness.outcome import Environment
 from presets.ranges import base_version, parse_range
-from presets.registry import resolve
+from presets.registry import DATA, resolve
 
 ENVIRONMENT = Environment("0.32.0", "2.13.0", "5.19.0", "0.28.0", "3.11.7", "cpu")
 
@@ -82,3 +82,15 @@ def test_cells_are_those_of_the_version_and_the_device():
     assert not any(c.claim.device == "cpu" for c in on_gpu)
     assert any(c.claim.device == "cpu" for c in cells([newest], "0.32.0", hub=False))
     assert all(c.claim.on_hub for c in cells([newest], "0.32.0", hub=True))
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "records").glob("*.jsonl")), ids=lambda p: p.stem)
+def test_shipped_records_are_whole_and_hold(path):
+    found = list(records.read(path))
+    assert found
+    for entry in found:
+        assert entry.vllm == path.stem
+        assert entry.held
+        assert entry.preset in presets.names()
+    keys = [entry.key for entry in found]
+    assert len(set(keys)) == len(keys)
