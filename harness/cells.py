@@ -3,8 +3,9 @@ found again.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -27,10 +28,8 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """What is on the row of the table: checkpoint, defects, engine kwargs."""
-        parts = [self.claim.checkpoint, *self.claim.defects]
-        parts += [f"{k}={v}" for k, v in self.claim.engine.items()]
-        return " + ".join(parts)
+        """What is on the row of the table."""
+        return label(self.claim.checkpoint, self.claim.defects, self.claim.engine)
 
     def key(self, environment: Environment) -> str:
         """16 hex digits over everything that the result depends on."""
@@ -43,6 +42,11 @@ class Cell:
             environment,
         )
         return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
+
+
+def label(checkpoint: str, defects: Iterable[str], engine: Mapping[str, Any]) -> str:
+    """E.g. ``gemma4 + drop-processor + enforce_eager=False``."""
+    return " + ".join([checkpoint, *defects, *(f"{k}={v}" for k, v in engine.items())])
 
 
 def cells(

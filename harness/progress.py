@@ -56,10 +56,9 @@ class Progress:
     def finished(self, record: Record) -> None:
         self._done += 1
         self._bar.advance(self._task)
-        defects = f" + {record.defect}" if record.defect else ""
         held = "" if record.held else f" (claimed: {record.expected})"
         self._line(
-            f"[{self._done}/{self._total}] {record.preset}: {record.checkpoint}{defects}: "
+            f"[{self._done}/{self._total}] {record.preset}: {record.label}: "
             f"{record.verdict}{held} in {record.seconds:.1f} s"
         )
 

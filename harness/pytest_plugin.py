@@ -8,7 +8,6 @@ asks for it.
 """
 
 import argparse
-import contextlib
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,8 +54,7 @@ def _preset_name(name: str) -> str:
     import presets
 
     try:
-        with contextlib.suppress(presets.UnsupportedVersionError):
-            presets.get(name, untested=True, trust_remote_code=True)
+        presets.registry.resolve(name)
     except presets.UnknownNameError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return name

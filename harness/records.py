@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from harness.cells import PROTOCOL, Cell
+from harness.cells import PROTOCOL, Cell, label
 from harness.errors import HarnessError
 from harness.outcome import Environment, Outcome
 from harness.reference import Parity
@@ -63,6 +63,11 @@ class Record(Struct, frozen=True, kw_only=True):
     date: str
     """UTC, to the second."""
     protocol: int = PROTOCOL
+
+    @property
+    def label(self) -> str:
+        """What is on the row of a table; as ``Cell.label``."""
+        return label(self.checkpoint, self.defect.split("+") if self.defect else [], self.engine)
 
     @property
     def held(self) -> bool:

@@ -48,13 +48,11 @@ def print_table(records: Sequence[Record], console: Console) -> None:
     for name in ("checkpoint", "without the preset", "with the preset", "verdict", "seconds"):
         table.add_column(name, overflow="fold", justify="right" if name == "seconds" else "left")
     for r in records:
-        engine = "".join(f" + {k}={v}" for k, v in r.engine.items())
-        defects = f" + {r.defect.replace('+', ' + ')}" if r.defect else ""
         verdict = f"[{STYLE[r.verdict]}]{r.verdict}[/]"
         if not r.held:
             verdict += f"\n(claimed: {r.expected})"
         table.add_row(
-            _escape(f"{r.checkpoint}{defects}{engine}"),
+            _escape(r.label),
             _run(r.control),
             _run(r.treatment),
             verdict + (f"\n{_escape(r.reason)}" if r.reason and not r.held else ""),

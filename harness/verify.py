@@ -15,7 +15,7 @@ from harness.records import Record
 from harness.reference import Parity, Wanted, compare, reference
 from harness.verdict import Side, judge
 from presets.errors import PresetsError
-from presets.facts import Facts, read_facts
+from presets.facts import read_facts
 from presets.when import matches
 
 DEADLINE = 600.0
@@ -53,7 +53,7 @@ class Verifier:
             cell.claim,
             control,
             treatment,
-            matched=self.matched(cell, facts),
+            matched=bool(cell.preset.intent) or matches(cell.preset, facts) is not None,
             answered=(cell.claim.answer or "") in treatment.outcome.text,
         )
         return records.record(
@@ -103,9 +103,6 @@ class Verifier:
         """
         on_gpu = self.environment.device == "cuda"
         return "bfloat16" if on_gpu and cell.claim.on_hub else "float32"
-
-    def matched(self, cell: Cell, facts: Facts) -> bool:
-        return bool(cell.preset.intent) or matches(cell.preset, facts) is not None
 
     def _side(
         self, cell: Cell, folder: Path, wanted: Reference, kwargs: dict[str, Any], deadline: float

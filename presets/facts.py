@@ -47,7 +47,10 @@ def read_facts(folder: Path) -> Facts:
     shards = sorted(name for name in files if name.endswith(".safetensors"))
     tensors = frozenset(t for name in shards for t in _tensor_names(folder / name))
     if INDEX in files:
-        tensors |= _json_object(folder / INDEX).get("weight_map", {}).keys()
+        weight_map = _json_object(folder / INDEX).get("weight_map")
+        if not isinstance(weight_map, dict):
+            raise CheckpointError(f"{folder / INDEX}: weight_map: expected a JSON object")
+        tensors |= weight_map.keys()
     return Facts(
         architectures=tuple(architectures),
         model_type=str(config.get("model_type") or ""),
@@ -83,6 +86,6 @@ def _tensor_names(path: Path) -> list[str]:
             header = msgspec.json.decode(file.read(size), type=dict[str, msgspec.Raw])
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror or error}") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise CheckpointError(f"{path}: no safetensors header: {error}") from None
     return [name for name in header if name != "__metadata__"]

@@ -16,9 +16,13 @@ from presets.tree import MISSING, lookup
 File = TypeVar("File", PresetFile, ConsumerFile)
 
 
-def read_preset(path: Path) -> PresetFile:
-    """Decode and check one preset file. DataError lists everything that is wrong with it."""
-    return _read(path, PresetFile, _preset_problems)
+def read_preset(path: Path, *, shipped: bool = False) -> PresetFile:
+    """Decode and check one preset file. DataError lists everything that is wrong with it.
+
+    ``shipped``: a file of the package. Its types are checked, its content (ranges, regular
+    expressions) was when it was linted: ``presets check`` reads all of them in each run.
+    """
+    return _read(path, PresetFile, (lambda _: ()) if shipped else _preset_problems)
 
 
 def read_consumer(path: Path) -> ConsumerFile:
@@ -156,7 +160,8 @@ def _clashing(claims: list[Claim]) -> Iterable[str]:
     for claim in claims:
         for device in [claim.device] if claim.device else get_args(Device):
             made = f"{claim.checkpoint} with defects {claim.defects}"
-            key = f"{made}, engine {claim.engine}, {device}"
+            asked = " ".join([claim.task, claim.pooling or "", *claim.labels]).rstrip()
+            key = f"{made}, engine {claim.engine}, asked to {asked}, {device}"
             try:
                 groups.setdefault(key, []).append(parse_range(claim.vllm))
             except ValueError:

@@ -26,6 +26,7 @@ def test_round_trip(tmp_path, cell):
     for entry in written:
         records.append(path, entry)
     assert list(records.read(path)) == written
+    assert written[0].label == cell.label == "gemma4 + flat-config + drop-towers"
     assert written[0].held
     assert not written[1].held
 

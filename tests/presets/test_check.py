@@ -158,6 +158,22 @@ def test_a_config_that_cannot_be_used_is_named(tmp_path, text, said):
         presets.check(tmp_path)
 
 
+@pytest.mark.parametrize("index", ["[]", "{}", '{"weight_map": []}', "{"])
+def test_a_damaged_index_is_named(checkpoint, index):
+    folder = checkpoint(GEMMA4)
+    (folder / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(presets.CheckpointError, match=r"model\.safetensors\.index\.json"):
+        presets.check(folder)
+
+
+def test_a_header_nested_deeply_is_named(checkpoint):
+    folder = checkpoint(GEMMA4)
+    text = b'{"a":' + b"[" * 200_000
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text)
+    with pytest.raises(presets.CheckpointError, match=r"model\.safetensors"):
+        presets.check(folder)
+
+
 def test_a_damaged_weight_file_is_named(checkpoint):
     folder = checkpoint(GEMMA4)
     (folder / "model.safetensors").write_bytes(b"\xff" * 64)

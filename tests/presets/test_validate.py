@@ -156,3 +156,15 @@ def test_an_unknown_field_does_not_hide_the_rest(demo_toml: Write) -> None:
     found = problems(renamed)
     assert any("nonsense" in p for p in found)
     assert any("is not the file's name" in p for p in found)
+
+
+def test_two_tasks_on_one_checkpoint_do_not_clash(demo_toml: Write) -> None:
+    def file(*tasks: str) -> Path:
+        path = demo_toml()
+        head, claim = path.read_text(encoding="utf-8").split("[[claims]]")
+        made = "".join(f'[[claims]]{claim.rstrip()}\ntask = "{task}"\n' for task in tasks)
+        path.write_text(head + made, encoding="utf-8")
+        return path
+
+    assert read_preset(file("embed", "classify")).claims
+    assert any("overlap" in p for p in problems(file("embed", "embed")))
