@@ -25,6 +25,8 @@ class Cell:
 
     preset: Preset
     claim: Claim
+    unknown: str = ""
+    """Why there is no tiny checkpoint for it: a Hub claim that stands in the table all the same."""
 
     @property
     def label(self) -> str:
@@ -53,14 +55,14 @@ def cells(
     presets: Iterable[Preset], vllm: str, device: str | None = None, *, hub: bool
 ) -> list[Cell]:
     """The cells of a vLLM version and a device ("cpu", "cuda"; None: of any), on Hub checkpoints
-    (``hub``) or on built ones.
+    (``hub``) or on built ones. Among the latter an unproven preset has its Hub cells, as unknown.
     """
     version = base_version(vllm)
     return [
-        Cell(preset, claim)
+        Cell(preset, claim, "" if hub else preset.unproven)
         for preset in presets
         for claim in preset.claims
-        if claim.on_hub == hub
+        if (claim.on_hub == hub or preset.unproven)
         and (device is None or claim.device in (None, device))
         and version in parse_range(claim.vllm)
     ]

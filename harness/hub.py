@@ -29,14 +29,17 @@ _OTHER_ERRORS: tuple[type[Exception], ...] = (
 that breaks raises one of its errors bare."""
 
 
-def download(repo: str) -> Path:
+def download(repo: str, *, code: bool = False) -> Path:
     """The local folder of a Hub repository ("org/name" or "org/name@revision").
+
+    ``code``: with its Python files, for a preset that lets the engine run them.
 
     HubError says in one line why it cannot be had: gated, missing, offline.
     """
     name, _, revision = repo.partition("@")
+    patterns = [*PATTERNS, "*.py"] if code else PATTERNS
     try:
-        return Path(snapshot_download(name, revision=revision or None, allow_patterns=PATTERNS))
+        return Path(snapshot_download(name, revision=revision or None, allow_patterns=patterns))
     except GatedRepoError:
         raise HubError(f"{repo} is gated: accept its terms on the Hub and set HF_TOKEN") from None
     except RepositoryNotFoundError:

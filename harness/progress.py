@@ -56,7 +56,9 @@ class Progress:
     def finished(self, record: Record) -> None:
         self._done += 1
         self._bar.advance(self._task)
-        held = "" if record.held else f" (claimed: {record.expected})"
+        held = (
+            "" if record.held or record.verdict == "unknown" else f" (claimed: {record.expected})"
+        )
         self._line(
             f"[{self._done}/{self._total}] {record.preset}: {record.label}: "
             f"{record.verdict}{held} in {record.seconds:.1f} s"

@@ -34,6 +34,8 @@ class Wanted(Struct, frozen=True):
     task: Task = "generate"
     pooling: Pooling | None = None
     labels: tuple[str, ...] = ()
+    trust_remote_code: bool = False
+    """Load it through the checkpoint's own code."""
 
 
 def reference(
@@ -48,12 +50,17 @@ def reference(
     import torch
     import transformers
 
+    options = {}
+    if wanted.trust_remote_code:
+        options["trust_remote_code"] = True
+        architecture = "AutoModelForCausalLM" if wanted.task == "generate" else "AutoModel"
     model_class: Any = getattr(transformers, architecture)
-    model = model_class.from_pretrained(folder, dtype=getattr(torch, dtype)).to(device).eval()
+    model = model_class.from_pretrained(folder, dtype=getattr(torch, dtype), **options)
+    model = model.to(device).eval()
     text = None
     ids = list(PROMPT)
     if wanted.prompt is not None or wanted.labels:
-        text = transformers.AutoTokenizer.from_pretrained(folder)
+        text = transformers.AutoTokenizer.from_pretrained(folder, **options)
     if text is not None and wanted.prompt is not None:
         ids = list(text(wanted.prompt)["input_ids"])
     found: list[Step] = []

@@ -29,8 +29,9 @@ def totals(records: Sequence[Record]) -> dict[str, int]:
 
 
 def all_held(records: Sequence[Record]) -> bool:
-    """Every cell has the verdict that its claim declares, and there is at least one."""
-    return bool(records) and all(r.held for r in records)
+    """Every cell that ran has the verdict that its claim declares, and at least one ran."""
+    ran = [r for r in records if r.verdict != "unknown"]
+    return bool(ran) and all(r.held for r in ran)
 
 
 def as_json(records: Sequence[Record]) -> str:
@@ -49,7 +50,7 @@ def print_table(records: Sequence[Record], console: Console) -> None:
         table.add_column(name, overflow="fold", justify="right" if name == "seconds" else "left")
     for r in records:
         verdict = f"[{STYLE[r.verdict]}]{r.verdict}[/]"
-        if not r.held:
+        if not r.held and r.verdict != "unknown":
             verdict += f"\n(claimed: {r.expected})"
         table.add_row(
             _escape(r.label),
@@ -63,11 +64,11 @@ def print_table(records: Sequence[Record], console: Console) -> None:
 
 
 def conclusion(records: Sequence[Record]) -> str:
-    """E.g. ``every claim held: 9 needed, 1 excluded``."""
+    """E.g. ``every claim that ran held: 9 needed, 1 excluded``."""
     counted = ", ".join(f"{n} {v}" for v, n in totals(records).items()) or "no cell ran"
-    missed = sum(not r.held for r in records)
+    missed = sum(not r.held for r in records if r.verdict != "unknown")
     if all_held(records):
-        return f"every claim held: {counted}"
+        return f"every claim that ran held: {counted}"
     return f"{missed} of {len(records)} claims did NOT hold: {counted}"
 
 

@@ -34,6 +34,8 @@ class Verifier:
     def run(self, cell: Cell, deadline: float = DEADLINE) -> Record:
         """The record of one cell. Whatever keeps the cell from being run makes it ``blocked``."""
         start = time.perf_counter()
+        if cell.unknown:
+            return records.record(cell, self.environment, "unknown", cell.unknown, 0.0)
         if self.environment.problem:
             return records.record(cell, self.environment, "blocked", self.environment.problem, 0.0)
         if cell.claim.on_hub and (why := cannot_run(cell.claim, self.environment)):
@@ -43,7 +45,8 @@ class Verifier:
             wanted = self.reference_for(cell, healthy)
             facts = read_facts(broken)
             control = self._side(cell, broken, wanted, {}, deadline)
-            treatment = self._side(cell, broken, wanted, dict(cell.preset), deadline)
+            repaired = healthy if cell.preset.repair else broken
+            treatment = self._side(cell, repaired, wanted, dict(cell.preset), deadline)
             fingerprint = self.isolation.call(tiny.fingerprint, broken, answer=str)
         except (HarnessError, PresetsError) as error:
             seconds = time.perf_counter() - start
@@ -74,7 +77,7 @@ class Verifier:
             build = self.isolation.call
             healthy = build(tiny.build, claim.checkpoint, [], answer=Path)
             return healthy, build(tiny.build, claim.checkpoint, claim.defects, answer=Path)
-        source = download(claim.checkpoint)
+        source = download(claim.checkpoint, code=_remote_code(cell))
         if not claim.defects:
             return source, source
         return source, self.isolation.call(tiny.damage, source, claim.defects, answer=Path)
@@ -82,7 +85,13 @@ class Verifier:
     def reference_for(self, cell: Cell, healthy: Path) -> Reference:
         """What transformers computes on the healthy checkpoint, once for each prompt."""
         claim = cell.claim
-        wanted = Wanted(claim.prompt, claim.task, claim.pooling, tuple(claim.labels))
+        wanted = Wanted(
+            claim.prompt,
+            claim.task,
+            claim.pooling,
+            tuple(claim.labels),
+            trust_remote_code=claim.on_hub and _remote_code(cell),
+        )
         key = (healthy, wanted)
         if key not in self._references:
             (architecture, *_) = read_facts(healthy).architectures or ("AutoModelForCausalLM",)
@@ -99,8 +108,10 @@ class Verifier:
 
     def dtype(self, cell: Cell) -> str:
         """float32 wherever it fits: it leaves no room for excuses. Hub checkpoints on a GPU run
-        in bfloat16, as they are served.
+        in bfloat16, as they are served; a claim whose model needs another dtype says so.
         """
+        if dtype := cell.claim.engine.get("dtype"):
+            return str(dtype)
         on_gpu = self.environment.device == "cuda"
         return "bfloat16" if on_gpu and cell.claim.on_hub else "float32"
 
@@ -117,6 +128,10 @@ class Verifier:
         outcome: Outcome = engine.run(self.isolation, request, deadline)
         parity: Parity | None = compare(outcome, wanted, dtype) if outcome.ok else None
         return Side(outcome, parity)
+
+
+def _remote_code(cell: Cell) -> bool:
+    return bool(cell.preset.get("trust_remote_code"))
 
 
 def verify(

@@ -7,16 +7,18 @@ import msgspec
 
 from presets.errors import UnsupportedVersionError
 from presets.facts import read_facts
-from presets.registry import default_vllm, get, names
+from presets.registry import bind, default_vllm, names
 from presets.when import matches
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """One preset whose condition the checkpoint meets."""
+    """One preset, or fault, whose condition the checkpoint meets."""
 
     preset: str
     reason: str
     engine_kwargs: dict[str, Any]
+    repair: str = ""
+    """Of a fault: what to do to the checkpoint."""
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -38,9 +40,9 @@ def check(checkpoint: str | Path, vllm: str | None = None) -> Check:
     advice = []
     for name in names():
         try:
-            preset = get(name, version, untested=True, trust_remote_code=True)
+            preset = bind(name, version, untested=True)
         except UnsupportedVersionError:
             continue  # the preset is not offered for this version
         if condition := matches(preset, facts):
-            advice.append(Advice(name, condition.why, dict(preset)))
+            advice.append(Advice(name, condition.why, dict(preset), preset.repair))
     return Check(str(checkpoint), version, advice)

@@ -19,6 +19,7 @@ from rich.text import Text
 import presets
 from presets.kwargs import parse_set
 from presets.lint import shipped, stale_schemas, write_schemas
+from presets.registry import bind
 from presets.registry import consumer as read_consumer
 from presets.render import as_json, render
 from presets.schema import ConsumerFile
@@ -53,8 +54,8 @@ def main() -> None:
 @VLLM
 @FORMAT
 def list_(family: str | None, vllm: str | None, form: str) -> None:
-    """List the presets."""
-    found = presets.find(family=family, vllm=vllm, trust_remote_code=True)
+    """List the presets and the faults."""
+    found = presets.find(family=family, vllm=vllm, trust_remote_code=True, faults=True)
     if form == "json":
         _print_json([_brief(preset) for preset in found])
         return
@@ -67,8 +68,8 @@ def list_(family: str | None, vllm: str | None, form: str) -> None:
 @VLLM
 @FORMAT
 def show(name: str, vllm: str | None, form: str) -> None:
-    """Show one preset: when it applies, what it sets, and what proves it."""
-    preset = presets.get(name, vllm, untested=True, trust_remote_code=True)
+    """Show one preset or fault: when it applies, what it sets, and what proves it."""
+    preset = bind(name, vllm, untested=True)
     if form == "json":
         details = {
             **_brief(preset),
@@ -77,6 +78,8 @@ def show(name: str, vllm: str | None, form: str) -> None:
             "essential": list(preset.essential),
             "conflicts": msgspec.to_builtins(preset.conflicts),
             "caveat": preset.caveat,
+            "repair": preset.repair,
+            "unproven": preset.unproven,
             "when": msgspec.to_builtins(preset.when),
             "claims": msgspec.to_builtins(preset.claims),
             "digest": preset.digest,
@@ -89,11 +92,13 @@ def show(name: str, vllm: str | None, form: str) -> None:
         ("family", preset.family),
         ("summary", preset.summary),
         ("vLLM", f"{preset.window} (kwargs below: for {preset.vllm})"),
-        ("kwargs", render(preset, "python", preset.vllm)),
+        ("kwargs", render(preset, "python", preset.vllm) if preset else ""),
+        ("repair", preset.repair),
         *(("when", condition.why) for condition in preset.when),
         ("for", preset.intent),
         *(("never with", f"{c.key}: {c.reason}") for c in preset.conflicts),
         ("caveat", preset.caveat),
+        ("unproven", preset.unproven),
         *(("claim", _claim(claim)) for claim in preset.claims),
         *(("source", source) for source in preset.sources),
     )
@@ -139,17 +144,19 @@ def get(
 @VLLM
 @FORMAT
 def check(folder: Path, vllm: str | None, form: str) -> None:
-    """Say which presets a local checkpoint needs, without loading a weight.
+    """Say which presets or faults a local checkpoint needs, without loading a weight.
 
-    Exit code 1: a preset repairs it; 2: no preset is about it (which does not mean it loads).
+    Exit code 1: something must be done; 2: no preset is about it (which does not mean it loads).
     """
     found = presets.check(folder, vllm)
     if form == "json":
         _print_json(msgspec.to_builtins(found))
     elif found.advice:
         for advice in found.advice:
-            click.echo(f"preset {advice.preset}: {advice.reason}")
-            click.echo(f"  {render(advice.engine_kwargs, 'python', found.vllm)}")
+            kind = "fault" if advice.repair else "preset"
+            click.echo(f"{kind} {advice.preset}: {advice.reason}")
+            remedy = advice.repair or render(advice.engine_kwargs, "python", found.vllm)
+            click.echo(f"  {remedy}")
     else:
         click.echo(f"unknown: no preset is about {folder} on vLLM {found.vllm}")
     sys.exit(1 if found.advice else 2)

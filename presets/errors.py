@@ -8,6 +8,7 @@ PresetsError
 ├── UnknownArgumentError    arguments which that vLLM version does not have
 ├── ContradictionError      a user value contradicts what the preset exists for
 ├── GuardError              keys that the consumer must own itself
+├── FaultError              a fault: no engine argument repairs it, the checkpoint must be repaired
 ├── RemoteCodeError         ``trust_remote_code=True`` without an explicit opt-in
 └── CheckpointError         a checkpoint's files cannot be read
 """
@@ -57,6 +58,10 @@ class ContradictionError(_ProblemsError):
 
 class GuardError(_ProblemsError):
     """Keys that the consumer must own itself, with the reason and where to set each instead."""
+
+
+class FaultError(PresetsError):
+    """A fault was asked for its kwargs; the message says how to repair the checkpoint."""
 
 
 class RemoteCodeError(PresetsError):

@@ -1,5 +1,6 @@
 """Facts of a checkpoint: what its files say, without loading a weight."""
 
+import fnmatch
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import msgspec
 from presets.errors import CheckpointError
 
 INDEX = "model.safetensors.index.json"
+OTHER_FORMATS = ("adapter_config.json", "params.json", "*.gguf")
+"""Files of folders that are no checkpoints in the Hugging Face format and have no config.json."""
 MAX_HEADER = 100_000_000
 """Bytes; the limit of the safetensors library."""
 
@@ -21,7 +24,7 @@ class Facts(msgspec.Struct, frozen=True):
     model_type: str
     """As declared in config.json; empty when absent."""
     config: dict[str, Any]
-    """config.json, decoded."""
+    """config.json, decoded; empty where another format has none."""
     tensors: frozenset[str]
     """Names of all tensors in the safetensors files at the top of the folder and in the index,
     so a shard that is not there yet does not make its tensors absent."""
@@ -40,7 +43,8 @@ def read_facts(folder: Path) -> Facts:
     except OSError as error:
         raise CheckpointError(f"{folder}: {error.strerror or error}") from None
     path = folder / "config.json"
-    config = _json_object(path)
+    no_config = path.name not in files and any(fnmatch.filter(files, p) for p in OTHER_FORMATS)
+    config = {} if no_config else _json_object(path)
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list) or not all(isinstance(a, str) for a in architectures):
         raise CheckpointError(f"{path}: architectures: expected a list of strings or null")

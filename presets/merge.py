@@ -9,7 +9,7 @@ from presets.guards import check_guards
 from presets.kwargs import parse_kwargs
 from presets.overrides import ComposedOverrides
 from presets.preset import Preset
-from presets.registry import bind, default_vllm
+from presets.registry import bind, default_vllm, with_kwargs
 from presets.registry import consumer as read_consumer
 from presets.tree import MISSING, copied, deep_merge, dig, holds, is_zero, leaves, lookup
 
@@ -116,9 +116,9 @@ def merge(
     Raises
     ------
     UnknownNameError, UnsupportedVersionError, KwargsError, UnknownArgumentError,
-    RemoteCodeError, ContradictionError, GuardError
+    FaultError, RemoteCodeError, ContradictionError, GuardError
     """
-    bound = None if preset is None else bind(preset, vllm, untested=untested)
+    bound = None if preset is None else with_kwargs(bind(preset, vllm, untested=untested))
     version = bound.vllm if bound else vllm or default_vllm()
     profile = None if consumer is None else read_consumer(consumer)
     wanted: dict[str, Any] = dict(bound or {})

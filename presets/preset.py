@@ -89,6 +89,16 @@ class Preset(Mapping[str, Any]):
         return self._file.intent
 
     @property
+    def repair(self) -> str:
+        """Of a fault: what to do to the checkpoint. A fault has no kwargs; ``get`` refuses it."""
+        return self._file.repair
+
+    @property
+    def unproven(self) -> str:
+        """Why the harness cannot prove it on a tiny checkpoint."""
+        return self._file.unproven
+
+    @property
     def claims(self) -> tuple[Claim, ...]:
         """What the harness proves, for every vLLM version."""
         return tuple(copy.deepcopy(self._file.claims))
@@ -142,6 +152,8 @@ def _engine_kwargs(file: PresetFile, vllm: str) -> dict[str, Any]:
     for block in file.kwargs:
         if version in parse_range(block.vllm):
             return block.engine
+    if file.repair and version in parse_range(file.vllm):
+        return {}
     raise UnsupportedVersionError(
         f"preset {file.name!r} is known for vLLM {file.vllm}, not for {vllm}"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from presets.errors import RemoteCodeError, UnknownNameError, UnsupportedVersionError
+from presets.errors import FaultError, RemoteCodeError, UnknownNameError, UnsupportedVersionError
 from presets.preset import Preset
 from presets.ranges import base_version, parse_range
 from presets.schema import ConsumerFile, PresetFile
@@ -34,7 +34,7 @@ def consumer(name: str) -> ConsumerFile:
 
 
 def names() -> list[str]:
-    """The names of all presets, sorted."""
+    """The names of all presets and faults, sorted."""
     return list(_stems("presets"))
 
 
@@ -94,9 +94,9 @@ def get(
 
     Raises
     ------
-    UnknownNameError, UnsupportedVersionError, RemoteCodeError
+    UnknownNameError, UnsupportedVersionError, FaultError, RemoteCodeError
     """
-    preset = bind(name, vllm, untested=untested)
+    preset = with_kwargs(bind(name, vllm, untested=untested))
     if preset.get("trust_remote_code") and not trust_remote_code:
         raise RemoteCodeError(
             f"preset {preset.name!r} sets trust_remote_code=True, which runs Python code from "
@@ -123,6 +123,15 @@ def bind(preset: str | Preset, vllm: str | None, *, untested: bool = False) -> P
     return bound
 
 
+def with_kwargs(preset: Preset) -> Preset:
+    """The preset itself; FaultError if it is a fault."""
+    if preset.repair:
+        raise FaultError(
+            f"{preset.name}: {preset.summary} No engine argument repairs it. {preset.repair}"
+        )
+    return preset
+
+
 def find(
     text: str | None = None,
     *,
@@ -131,8 +140,9 @@ def find(
     architecture: str | None = None,
     vllm: str | None = None,
     trust_remote_code: bool = False,
+    faults: bool = False,
 ) -> list[Preset]:
-    """All presets that meet every criterion given, sorted by name.
+    """All presets that meet every criterion given, sorted by name; ``faults`` adds the faults.
 
     Those that set ``trust_remote_code=True`` are left out unless the caller opts in.
 
@@ -151,7 +161,11 @@ def find(
             and (architecture is None or architecture in _architectures(file))
         ):
             found.append(Preset(file, _offered(file, vllm or default_vllm())))
-    return [p for p in found if trust_remote_code or not p.get("trust_remote_code")]
+    return [
+        p
+        for p in found
+        if (faults or not p.repair) and (trust_remote_code or not p.get("trust_remote_code"))
+    ]
 
 
 def resolve(name: str) -> PresetFile:

@@ -38,13 +38,17 @@ class Condition(Closed, frozen=True):
     configs: list[str] = field(default_factory=list)
     """Each of these sub-configs is a table."""
     null_configs: list[str] = field(default_factory=list)
-    """Each of these sub-configs is null or absent."""
+    """Each of these keys of config.json (dotted: ``text_config.x``) is null or absent."""
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    """Each of these keys of config.json (dotted) holds one of the values listed."""
     tensors: list[str] = field(default_factory=list)
     """For each of these prefixes some tensor name starts with it."""
     no_tensors: list[str] = field(default_factory=list)
     """No tensor name starts with any of these prefixes."""
+    files: list[str] = field(default_factory=list)
+    """Each of these files is there; ``*`` stands for any text."""
     no_files: list[str] = field(default_factory=list)
-    """None of these files is there."""
+    """None of these files is there; ``*`` stands for any text."""
     vllm: VersionRange | None = None
     """The condition is a problem in these vLLM versions only."""
 
@@ -122,18 +126,26 @@ class Conflict(Closed, frozen=True):
 
 
 class PresetFile(Closed, frozen=True):
-    """One TOML file in ``data/presets``; the file's name is ``name`` plus ``.toml``."""
+    """One TOML file in ``data/presets``; the file's name is ``name`` plus ``.toml``.
+
+    A preset has ``kwargs``; a fault, which no engine argument repairs, has ``repair`` instead.
+    """
 
     name: Name
     family: Name
     summary: Text
     vllm: VersionRange
     """The versions the preset is offered for; ``kwargs`` must cover it without gap or overlap."""
-    essential: Annotated[list[DottedKey], Meta(min_length=1)]
-    """What the preset exists for: a user value that differs here is a contradiction."""
     sources: Sources
-    kwargs: Annotated[list[KwargsBlock], Meta(min_length=1)]
     claims: Annotated[list[Claim], Meta(min_length=1)]
+    kwargs: list[KwargsBlock] = field(default_factory=list)
+    essential: list[DottedKey] = field(default_factory=list)
+    """What the preset exists for: a user value that differs here is a contradiction."""
+    repair: str = ""
+    """Of a fault: what to do to the checkpoint. Its claims' treatment is the healthy checkpoint."""
+    unproven: str = ""
+    """Why no tiny checkpoint shows it. All claims are then about Hub checkpoints, for a GPU job to
+    try, and the verdict elsewhere is ``unknown`` with this reason."""
     when: list[Condition] = field(default_factory=list)
     """The conditions, any of which a checkpoint must meet."""
     intent: str = ""

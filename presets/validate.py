@@ -108,15 +108,21 @@ def _preset_problems(file: PresetFile) -> Iterable[str]:
     blocks = [ranged(f"kwargs[{i}].vllm", b.vllm) for i, b in enumerate(file.kwargs)]
     covered = [r for r in blocks if r]
     found += [f"kwargs: {a} and {b} overlap" for a, b in overlaps(covered)]
-    if window and len(covered) == len(blocks) and not found:
+    if window and blocks and len(covered) == len(blocks) and not found:
         found += [f"kwargs: no block for {gap}" for gap in gaps(covered, window)]
         found += [
             f"kwargs: {b} reaches outside the window {window}"
             for b in covered
             if b.low < window.low or (window.high and (b.high is None or b.high > window.high))
         ]
+    if bool(file.kwargs) == bool(file.repair):
+        found.append("kwargs, repair: give one: engine kwargs, or what to do to the checkpoint")
+    if bool(file.kwargs) != bool(file.essential):
+        found.append("essential: names what the kwargs exist for; a fault has none")
     for i, block in enumerate(file.kwargs):
-        if not any(lookup(block.engine, key) is not MISSING for key in file.essential):
+        if file.essential and not any(
+            lookup(block.engine, key) is not MISSING for key in file.essential
+        ):
             found.append(f"kwargs[{i}].engine: holds none of essential {file.essential}")
     if bool(file.when) == bool(file.intent):
         found.append("when, intent: give one: conditions, or what the user must want")
@@ -128,6 +134,10 @@ def _preset_problems(file: PresetFile) -> Iterable[str]:
     found += [f"claims: {problem}" for problem in _clashing(file.claims)]
     if not any(claim.expected == "needed" for claim in file.claims):
         found.append("claims: none says that the preset is needed")
+    if bool(file.unproven) != all(claim.on_hub for claim in file.claims):
+        found.append(
+            "unproven: why no claim is about a tiny checkpoint; where one is, leave it out"
+        )
     return found
 
 

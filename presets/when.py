@@ -1,9 +1,12 @@
 """Does a preset's condition hold for a checkpoint?"""
 
+import fnmatch
+
 from presets.facts import Facts
 from presets.preset import Preset
 from presets.ranges import base_version, parse_range
 from presets.schema import Condition
+from presets.tree import MISSING, lookup
 
 
 def matches(preset: Preset, facts: Facts) -> Condition | None:
@@ -17,15 +20,20 @@ def _holds(condition: Condition, facts: Facts, vllm: str) -> bool:
     def some(prefixes: list[str]) -> list[bool]:
         return [any(name.startswith(p) for name in facts.tensors) for p in prefixes]
 
+    def files(patterns: list[str]) -> list[list[str]]:
+        return [fnmatch.filter(facts.files, p) for p in patterns]
+
     declared = facts.architectures[0] if facts.architectures else ""
     return (
         (not condition.architectures or declared in condition.architectures)
         and (not condition.model_type or facts.model_type in condition.model_type)
         and all(isinstance(facts.config.get(key), dict) for key in condition.configs)
-        and all(facts.config.get(key) is None for key in condition.null_configs)
+        and all(lookup(facts.config, key) in (None, MISSING) for key in condition.null_configs)
+        and all(lookup(facts.config, k) in found for k, found in condition.values.items())
         and all(some(condition.tensors))
         and not (condition.no_tensors and not facts.tensors)  # no names, no proof of absence
         and not any(some(condition.no_tensors))
-        and not facts.files.intersection(condition.no_files)
+        and all(files(condition.files))
+        and not any(files(condition.no_files))
         and (condition.vllm is None or base_version(vllm) in parse_range(condition.vllm))
     )

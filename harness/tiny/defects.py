@@ -42,8 +42,10 @@ class Draft:
         return {name: t for shard in shards for name, t in load_file(shard).items()}
 
     def save(self) -> None:
-        (self.folder / "config.json").unlink()
-        (self.folder / "config.json").write_text(json.dumps(self.config, indent=2))
+        path = self.folder / "config.json"
+        if path.exists():  # a defect may have dropped it
+            path.unlink()
+            path.write_text(json.dumps(self.config, indent=2))
         if "tensors" in self.__dict__:
             from safetensors.torch import save_file
 
@@ -172,6 +174,36 @@ def _drop_files(draft: Draft, pattern: str) -> None:
     """Files were not saved, as in ``drop-files=tokenizer*``."""
     for path in _some("drop-files", list(draft.folder.glob(pattern)), f"no file is {pattern}"):
         path.unlink()
+
+
+_MISTRAL_NAMES = (
+    ("model.embed_tokens.", "tok_embeddings."),
+    ("lm_head.", "output."),
+    ("model.", ""),
+    ("post_attention_layernorm.", "ffn_norm."),
+    ("input_layernorm.", "attention_norm."),
+    ("self_attn.", "attention."),
+    ("mlp.gate_proj.", "feed_forward.w1."),
+    ("mlp.down_proj.", "feed_forward.w2."),
+    ("mlp.up_proj.", "feed_forward.w3."),
+    *((f"{name}_proj.", f"w{name}.") for name in "qkvo"),
+)
+
+
+@_defect("stale-consolidated")
+def _stale_consolidated(draft: Draft, _: str) -> None:
+    """Weights of another model, such as the one that was trained on, lie beside the right ones in
+    Mistral's own format: ``consolidated.safetensors``.
+    """
+    from safetensors.torch import load_file, save_file
+
+    stale = {}
+    for name, tensor in load_file(draft.folder / WEIGHTS).items():
+        renamed = name
+        for old, new in _MISTRAL_NAMES:
+            renamed = renamed.replace(old, new)
+        stale[renamed] = tensor.flip(0).contiguous()
+    save_file(stale, draft.folder / "consolidated.safetensors", metadata={"format": "pt"})
 
 
 def _some(defect: str, found: list[Any], otherwise: str) -> Iterator[Any]:

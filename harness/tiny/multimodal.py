@@ -193,6 +193,15 @@ FAMILIES: dict[str, Family] = {
         },
         **_PIXTRAL_PARTS,
     ),
+    "mistral3-untied": Family(
+        architecture="Mistral3ForConditionalGeneration",
+        config={
+            "text_config": {**SIZES, "model_type": "mistral", "head_dim": 32},
+            "vision_config": _PIXTRAL,
+            "tie_word_embeddings": False,
+        },
+        **_PIXTRAL_PARTS,
+    ),
     "pixtral": Family(
         architecture="LlavaForConditionalGeneration",
         config={

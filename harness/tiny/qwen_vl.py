@@ -7,11 +7,9 @@ from harness.tiny.family import QWEN2_VL_PARTS, QWEN3_VL_PARTS, QWEN_VISION_SPEC
 _QWEN3_5_TEXT: dict[str, Any] = {
     **SIZES,
     "head_dim": 256,
-    "layer_types": ["linear_attention", "full_attention"] * 2,
-    "linear_num_key_heads": 2,
-    "linear_num_value_heads": 2,
-    "linear_key_head_dim": 32,
-    "linear_value_head_dim": 32,
+    # no linear attention: the CPU engine has it in bfloat16 only. Without it the engine needs
+    # enable_prefix_caching=False, since it looks for a linear layer to align the cache with.
+    "layer_types": ["full_attention"] * 4,
     "rope_parameters": {
         "rope_type": "default",
         "rope_theta": 10000000,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from presets import merge, names
+from presets import find, merge
 from presets.arguments import recorded
-from presets.registry import engine_versions, get
+from presets.registry import default_vllm, engine_versions, get
 from presets.render import as_flags
 
 pytestmark = pytest.mark.engine
@@ -68,11 +68,19 @@ def test_flags_read_back_as_the_kwargs(
     assert _plain(read(parser, kwargs, vllm_version)) == _plain(kwargs)
 
 
-@pytest.mark.parametrize("name", names())
+OFFERED = [
+    preset.name
+    for preset in find(vllm=default_vllm(), trust_remote_code=True)
+    if preset.vllm == default_vllm()
+]
+
+
+@pytest.mark.parametrize("name", OFFERED)
 @pytest.mark.parametrize("consumer", ["vllm-serve", "trl-vllm-serve"])
 def test_every_preset_reads_back(parser: Any, vllm_version: str, name: str, consumer: str) -> None:
-    preset = get(name, vllm_version, untested=True)
-    kwargs = merge(preset, consumer=consumer).handover()
+    preset = get(name, vllm_version, untested=True, trust_remote_code=True)
+    user = {"trust_remote_code": True} if "trust_remote_code" in preset else {}
+    kwargs = merge(preset, user, consumer=consumer).handover()
     assert _plain(read(parser, kwargs, vllm_version)) == _plain(kwargs)
 
 

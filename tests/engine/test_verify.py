@@ -101,7 +101,7 @@ def test_the_command_of_the_readme(tmp_path):
             assert cell["treatment"]["parity"]["tokens_equal"]
     again = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
-    assert "every claim held" in again.stdout
+    assert "every claim that ran held" in again.stdout
     assert "fails at construct" in again.stdout
     assert len(records.read_text().splitlines()) == len(found["cells"])
 

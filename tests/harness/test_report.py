@@ -52,11 +52,21 @@ def test_json_has_what_programs_read(needed):
 def test_table_and_conclusion(needed):
     text = shown([needed])
     assert "fails at config: Value [no]" in text  # not rich markup, not pydantic's count
-    assert "every claim held: 1 needed" in text
+    assert "every claim that ran held: 1 needed" in text
     broken = msgspec.structs.replace(needed, verdict="broken", reason="why [it] broke")
     text = shown([needed, broken])
     assert "why [it] broke" in text
     assert "1 of 2 claims did NOT hold: 1 needed, 1 broken" in text
+
+
+def test_what_was_not_run_is_neither_held_nor_missed(needed):
+    unknown = msgspec.structs.replace(needed, verdict="unknown", reason="needs a GPU")
+    assert report.all_held([needed, unknown])
+    assert not report.all_held([unknown])
+    text = shown([needed, unknown])
+    assert "every claim that ran held: 1 needed, 1 unknown" in text
+    assert "needs a GPU" in text
+    assert "claimed" not in text
 
 
 def test_nothing_ran_is_not_a_success():

@@ -99,18 +99,28 @@ FACTS = {
     "architectures": ["A"],
     "model_type": ["m"],
     "configs": ["text_config"],
-    "null_configs": ["vision_config"],
+    "null_configs": ["vision_config", "text_config.architectures"],
+    "values": {"text_config.layers": [2, 4], "tied": [True]},
     "tensors": ["model."],
     "no_tensors": ["visual."],
-    "no_files": ["processor_config.json"],
+    "files": ["config.json", "model*.safetensors"],
+    "no_files": ["processor_*.json"],
     "vllm": ">=0.20",
 }
-HOLDS = {"architectures": ["A"], "model_type": "m", "text_config": {}, "vision_config": None}
+HOLDS = {
+    "architectures": ["A"],
+    "model_type": "m",
+    "text_config": {"layers": 4, "architectures": None},
+    "vision_config": None,
+    "tied": True,
+}
 SPOILERS = {
     "architectures": ({"architectures": ["B"]}, {}),
     "model_type": ({"model_type": "n"}, {}),
     "configs": ({"text_config": None}, {}),
-    "null_configs": ({"vision_config": {}}, {}),
+    "null_configs": ({"text_config": {"layers": 4, "architectures": ["B"]}}, {}),
+    "values": ({"text_config": {"layers": 3}}, {}),
+    "files": ({}, {"weights": "other.safetensors"}),
     "tensors": ({}, {"tensors": ["lm_head"]}),
     "no_tensors": ({}, {"tensors": ["model.x", "visual.x"]}),
     "no_files": ({}, {"files": ["processor_config.json"]}),
@@ -127,8 +137,10 @@ def test_every_fact_of_a_condition_is_asked(checkpoint, fact):
         return
     config, rest = SPOILERS[fact]
     spoilt = {"tensors": ["model.x"], "files": [], **rest}
-    facts = read_facts(checkpoint({**HOLDS, **config}, spoilt["tensors"], spoilt["files"]))
-    assert not _holds(condition, facts, "0.32.0")
+    folder = checkpoint({**HOLDS, **config}, spoilt["tensors"], spoilt["files"])
+    if "weights" in spoilt:
+        (folder / "model.safetensors").rename(folder / spoilt["weights"])
+    assert not _holds(condition, read_facts(folder), "0.32.0")
 
 
 def test_every_fact_of_the_vocabulary_is_covered_here():
@@ -156,6 +168,12 @@ def test_a_config_that_cannot_be_used_is_named(tmp_path, text, said):
         (tmp_path / "config.json").write_text(text)
     with pytest.raises(presets.CheckpointError, match=said):
         presets.check(tmp_path)
+
+
+def test_a_folder_in_another_format_needs_no_config(tmp_path):
+    (tmp_path / "adapter_config.json").write_text("{}")
+    facts = read_facts(tmp_path)
+    assert (facts.config, facts.architectures, facts.model_type) == ({}, (), "")
 
 
 @pytest.mark.parametrize("index", ["[]", "{}", '{"weight_map": []}', "{"])

@@ -104,7 +104,8 @@ def test_find_by_family_text_and_architecture() -> None:
     assert found(text="GEMMA4-TEXT") == ["gemma4-text"]
     assert found(alias="gemma4-text") == ["gemma4-text"]
     assert found(family="gemma4", architecture="NoSuch") == []
-    assert found() == presets.names()
+    everything = presets.find(vllm="0.32.0", trust_remote_code=True, faults=True)
+    assert [p.name for p in everything] == presets.names()
 
 
 def test_find_binds_what_is_not_offered_to_a_version_it_is_offered_for() -> None:
@@ -132,6 +133,19 @@ def test_remote_code_needs_an_opt_in(shelf: Path, demo_toml: Callable[..., Path]
     with pytest.raises(RemoteCodeError, match="trust_remote_code=True"):
         presets.get("demo", "0.32.0")
     assert presets.get("demo", "0.32.0", trust_remote_code=True)["trust_remote_code"] is True
+
+
+def test_a_fault_has_no_kwargs_to_hand_out(shelf: Path, demo_toml: Callable[..., Path]) -> None:
+    path = demo_toml(('essential = ["hf_overrides.architectures"]', 'repair = "Copy the file."'))
+    text = path.read_text(encoding="utf-8")
+    block = text[text.index("[[kwargs]]") : text.index("[[claims]]")]
+    (shelf / "demo.toml").write_text(text.replace(block, ""), encoding="utf-8")
+    for ask in (presets.get, presets.merge):
+        with pytest.raises(presets.FaultError, match=r"repairs it\. Copy the file"):
+            ask("demo", vllm="0.32.0")
+    assert presets.find(alias="demo", vllm="0.32.0") == []
+    (fault,) = presets.find(alias="demo", vllm="0.32.0", faults=True)
+    assert (dict(fault), fault.repair) == ({}, "Copy the file.")
 
 
 def test_what_is_handed_out_does_not_change_the_registry() -> None:

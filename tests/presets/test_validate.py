@@ -37,6 +37,18 @@ def test_the_sample_file_is_valid(demo_toml: Write) -> None:
             "model_type = ",
             "kwargs[0].engine: holds none of essential ['hf_overrides.architectures']",
         ),
+        ('family = "demo"', 'family = "demo"\nrepair = "Copy it."', "kwargs, repair: give one"),
+        (
+            'essential = ["hf_overrides.architectures"]\n',
+            "",
+            "essential: names what the kwargs exist for",
+        ),
+        ('family = "demo"', 'family = "demo"\nunproven = "too large"', "unproven: why no claim"),
+        (
+            'checkpoint = "demo"',
+            'checkpoint = "org/demo"\nmemory_gib = 1',
+            "unproven: why no claim",
+        ),
         (
             'checkpoint = "demo"',
             'checkpoint = "org/demo"',
@@ -70,6 +82,12 @@ def test_a_preset_that_is_never_needed_is_refused(demo_toml: Write) -> None:
     extra = 'treatment = { stage = "load", error = "breaks it all" }\ncheckpoint = "demo"'
     found = problems(demo_toml(('checkpoint = "demo"', extra)))
     assert any("none says that the preset is needed" in p for p in found)
+
+
+def test_a_fault_has_a_repair_and_no_kwargs(demo_toml: Write) -> None:
+    kwargs = '[[kwargs]]\nvllm = ">=0.19.0"\nengine.hf_overrides.architectures = ["Demo"]\n'
+    essential = ('essential = ["hf_overrides.architectures"]', 'repair = "Copy the file."')
+    assert read_preset(demo_toml(essential, (kwargs, ""))).repair == "Copy the file."
 
 
 def test_all_mistakes_are_reported_at_once(demo_toml: Write) -> None:
