@@ -8,13 +8,14 @@ from rich.console import Console
 
 import presets
 from harness import bench as _bench
-from harness import report
+from harness import record_engine, report
 from harness.cells import cells
 from harness.errors import HarnessError
 from harness.isolation import Isolation
 from harness.outcome import Environment
 from harness.probe import probe
 from harness.progress import Progress
+from harness.twins import find_twins
 from harness.verify import Verifier, verify
 from presets import Preset
 from presets.registry import names, resolve
@@ -93,13 +94,28 @@ def verify_command(
     else:
         # a pipe has no width of its own: 80 columns would fold every cell
         report.print_table(done, Console(width=None if sys.stdout.isatty() else 140))
-    if all(r.verdict == "blocked" for r in done):
+    if all(r.verdict in ("blocked", "unknown") for r in done):
         sys.exit(2)
     sys.exit(0 if report.all_held(done) else 1)
 
 
 def _file(name: str) -> PresetFile:
     return read_preset(Path(name)) if name.endswith(".toml") else resolve(name)
+
+
+@main.command("record-engine")
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.json")
+def record_engine_command(out: Path) -> None:
+    """Record the installed vLLM: arguments, architectures, and text twins that really load."""
+    with Progress(Console(stderr=True)) as progress:
+        progress.say("importing every model class")
+        record = record_engine.record()
+        progress.say(f"vLLM {record['vllm']}: {len(record['architectures'])} architectures")
+        twins: dict[str, str | None] = {}
+        for architecture, text in find_twins(Isolation(), record["architectures"]):
+            progress.say(f"{architecture}: {text or 'no text class loads it'}")
+            twins[architecture] = twins.get(architecture) or text
+    record_engine.write({**record, "twins": twins}, out)
 
 
 @main.command("bench")

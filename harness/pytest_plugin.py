@@ -148,6 +148,8 @@ def prove(request: pytest.FixtureRequest, verifier: "Verifier") -> "Callable[[Ce
 
     def run(cell: "Cell") -> "Record":
         environment = verifier.environment
+        if cell.unknown:
+            pytest.skip(cell.unknown)
         if cell.claim.device not in (None, environment.device):
             pytest.skip(f"the claim is about {cell.claim.device}, this is {environment.device}")
         if cell.claim.on_hub:

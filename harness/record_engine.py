@@ -1,8 +1,7 @@
-"""Record which arguments the installed vLLM takes: ``python -m harness.record_engine OUT``.
+"""Record what the installed vLLM has: engine arguments and architectures.
 
-Runs inside any environment that has vLLM 0.13.0 or newer, and needs nothing else from this
-project's dependencies. The output holds no paths and nothing of the machine it ran on, so that
-recording the same versions twice gives the same file.
+Runs inside any environment that has vLLM 0.13.0 or newer. The output holds no paths and nothing of
+the machine it ran on, so that recording the same versions twice gives the same file.
 """
 
 import dataclasses
@@ -12,22 +11,20 @@ import json
 import os
 import platform
 import re
-import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 UNIONS = (typing.Union, types.UnionType)
+_MAPPED = ("prefix", "substr", "suffix", "regex")
+_ABSOLUTE = re.compile(r" ?\(?(?:/[\w.+-]+){2,}\)?")
 
 
 def record() -> dict[str, Any]:
-    """The arguments of vLLM's ``EngineArgs``: type, default, "may be a JSON object", and flags.
-
-    ``llm_only`` holds what ``vllm.LLM`` takes on top of them, and ``async_only`` what
-    ``AsyncEngineArgs``, which is behind ``vllm serve``, takes on top of them.
-    """
+    """Everything of ``presets.engines.Engine`` but the twins, as plain data."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     import torch
     import transformers
     import vllm
@@ -60,6 +57,74 @@ def record() -> dict[str, Any]:
             for name, found in _fields(AsyncEngineArgs).items()
             if name not in fields
         },
+        **_architectures(),
+    }
+
+
+def write(record: dict[str, Any], out: Path) -> None:
+    """Write a record as JSON, whole or not at all; one line for each argument or architecture."""
+    text = "{\n" + ",\n".join(_lines(record)) + "\n}\n"
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(out)
+
+
+def _lines(record: dict[str, Any]) -> Iterator[str]:
+    for key, value in sorted(record.items()):
+        if not isinstance(value, dict):
+            yield f" {json.dumps(key)}: {json.dumps(value)}"
+            continue
+        entries = (
+            f"  {json.dumps(name)}: {json.dumps(entry)}"  # the order of a mapper counts
+            for name, entry in sorted(value.items())
+        )
+        yield f" {json.dumps(key)}: {{\n" + ",\n".join(entries) + "\n }"
+
+
+def _architectures() -> dict[str, Any]:
+    """Every registered name with its class, imported here to be inspected: vLLM itself inspects
+    each in a process of its own, which would take an hour.
+    """
+    from vllm.config.model import iter_architecture_defaults
+    from vllm.model_executor.models import registry
+
+    found = {}
+    for name, entry in sorted(registry.ModelRegistry.models.items()):
+        where = f"{getattr(entry, 'module_name', '')}:{getattr(entry, 'class_name', '')}"
+        known = {"model": where.removeprefix("vllm.model_executor.models.")}
+        try:
+            known |= _inspected(entry.load_model_cls())
+        except Exception as error:
+            known["error"] = _ABSOLUTE.sub("", f"{type(error).__name__}: {error}")[:200]
+        found[name] = known
+    return {
+        "architectures": found,
+        "suffixes": [suffix for suffix, _ in iter_architecture_defaults()],
+        "previously_supported": dict(registry._PREVIOUSLY_SUPPORTED_MODELS),
+    }
+
+
+def _inspected(model: Any) -> dict[str, Any]:
+    """The interfaces of a class, as vLLM sees them, and how it renames tensors."""
+    from vllm.model_executor.models import registry
+
+    info = registry._ModelInfo.from_model_cls(model)
+    values = {f.name: getattr(info, f.name) for f in dataclasses.fields(info)}
+    mapper = getattr(model, "hf_to_vllm_mapper", None)
+    mapped = {kind: getattr(mapper, f"orig_to_new_{kind}", None) or {} for kind in _MAPPED}
+    plain = {
+        kind: {getattr(old, "pattern", old): new for old, new in table.items()}
+        for kind, table in mapped.items()
+        if table
+    }
+    return {
+        "flags": sorted(name for name, value in values.items() if value is True),
+        **(
+            {"attention": values["attn_type"]}
+            if values.get("attn_type", "decoder") != "decoder"
+            else {}
+        ),
+        **({"mapper": plain} if plain else {}),
     }
 
 
@@ -150,19 +215,3 @@ def _plain(value: Any) -> Any:
         factory = getattr(value, "default_factory", None)
         return _plain(factory() if factory else inner)
     return f"{type(value).__name__}()"
-
-
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print("usage: python -m harness.record_engine OUT.json", file=sys.stderr)
-        return 2
-    out = Path(arguments[0])
-    text = json.dumps(record(), indent=1, sort_keys=True) + "\n"
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(out)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

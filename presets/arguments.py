@@ -1,36 +1,15 @@
-"""Which engine arguments a vLLM version has, as recorded from installed engines.
-
-The tables in ``data/engines`` are written by ``harness.record_engine`` and never by hand. For
-a version between two recorded ones an argument counts as known when either of them has it;
-above the newest, the newest decides, and below the oldest, the oldest.
-"""
+"""Which engine arguments a vLLM version has, as recorded from installed engines."""
 
 import functools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 from packaging.version import Version
 
+from presets.engines import Argument, engine, neighbours
 from presets.errors import UnknownArgumentError
 from presets.ranges import base_version
 from presets.registry import DATA, engine_versions
-
-
-class Argument(msgspec.Struct, frozen=True):
-    """One argument of the engine: its type as text, its default, and how it may be given."""
-
-    type: str
-    default: Any = None
-    json: bool = False
-    """Whether a value may be a JSON object: a mapping, or a config dataclass."""
-    flags: list[str] | None = None
-    """Its flags, such as ``--x`` and ``--no-x``; empty: it has none; None: not recorded."""
-
-    @property
-    def takes_text(self) -> bool:
-        """Whether a plain string is a value, too."""
-        return "str" in self.type.split(" | ")
 
 
 class Rename(NamedTuple):
@@ -43,22 +22,11 @@ class Rename(NamedTuple):
     source: str
 
 
-class _Record(msgspec.Struct):
-    arguments: dict[str, Argument]
-    llm_only: dict[str, Argument]
-    async_only: dict[str, Argument]
-
-
-@functools.cache
-def _record(version: str) -> _Record:
-    return msgspec.json.decode((DATA / "engines" / f"{version}.json").read_bytes(), type=_Record)
-
-
 @functools.cache
 def recorded(version: str) -> dict[str, Argument]:
     """Every argument in a recorded version, of ``EngineArgs``, ``LLM`` and ``AsyncEngineArgs``."""
-    record = _record(version)
-    return {**record.async_only, **record.llm_only, **record.arguments}
+    found = engine(version)
+    return {**found.async_only, **found.llm_only, **found.arguments}
 
 
 @functools.cache
@@ -69,16 +37,6 @@ def renames() -> dict[str, Rename]:
     text = (DATA / "renames.toml").read_text(encoding="utf-8")
     entries = [Rename(**{"hint": "", **entry}) for entry in tomllib.loads(text)["renames"]]
     return {entry.old: entry for entry in entries}
-
-
-def neighbours(vllm: str) -> list[str]:
-    """The recorded versions that decide for a version: itself, or the one on either side."""
-    version = base_version(vllm)
-    versions = list(engine_versions())
-    below = [v for v in versions if Version(v) <= version]
-    if below and Version(below[-1]) == version:
-        return below[-1:]
-    return below[-1:] + versions[len(below) : len(below) + 1]
 
 
 def argument(name: str, vllm: str) -> Argument | None:
@@ -114,7 +72,7 @@ def _known(name: str, vllm: str) -> bool:
 
 
 def _only_served(name: str, vllm: str) -> bool:
-    return all(name in _record(version).async_only for version in neighbours(vllm))
+    return all(name in engine(version).async_only for version in neighbours(vllm))
 
 
 def _unknown(name: str, vllm: str) -> str:

@@ -17,9 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 import presets
+from presets import scaffold
+from presets.catalogue import markdown
+from presets.diff import diff_engines
+from presets.evidence import evidence
 from presets.kwargs import parse_set
 from presets.lint import shipped, stale_schemas, write_schemas
-from presets.registry import bind
+from presets.registry import bind, engine_versions
 from presets.registry import consumer as read_consumer
 from presets.render import as_json, render
 from presets.schema import ConsumerFile
@@ -52,12 +56,23 @@ def main() -> None:
 @main.command("list")
 @click.option("--family", metavar="F", help="Only presets of this family.")
 @VLLM
-@FORMAT
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["human", "json", "markdown"]),
+    default="human",
+    show_default=True,
+)
 def list_(family: str | None, vllm: str | None, form: str) -> None:
     """List the presets and the faults."""
+    if form == "markdown":  # the same in every environment
+        vllm = vllm or engine_versions()[-1]
     found = presets.find(family=family, vllm=vllm, trust_remote_code=True, faults=True)
     if form == "json":
-        _print_json([_brief(preset) for preset in found])
+        _print_json([_row(preset) for preset in found])
+        return
+    if form == "markdown":
+        click.echo(markdown(found), nl=False)
         return
     rows = [[p.name, p.family, p.window, p.summary] for p in found]
     _table(["name", "family", "vLLM", "what it is for"], rows)
@@ -182,6 +197,42 @@ def consumers(name: str | None, form: str) -> None:
     _show_consumer(profile)
 
 
+@main.command("diff-engine")
+@click.argument("old")
+@click.argument("new")
+@FORMAT
+def diff_engine(old: str, new: str, form: str) -> None:
+    """Show what two recorded vLLM versions have and have not: arguments, architectures."""
+    found = diff_engines(old, new)
+    if form == "json":
+        _print_json(msgspec.to_builtins(found))
+        return
+    click.echo(f"vLLM {old} -> {new}")
+    for kind, changes in (("arguments", found.arguments), ("architectures", found.architectures)):
+        renamed = [f"{name} -> {', '.join(to)}" for name, to in changes.renamed.items()]
+        for what, names in (
+            ("gained", changes.gained),
+            ("lost", changes.lost),
+            ("renamed", renamed),
+        ):
+            click.echo(f"{kind} {what}: {len(names)}")
+            for name in names:
+                click.echo(f"  {name}")
+    click.echo(f"defaults changed: {len(found.defaults)}")
+    for name, (before, after) in found.defaults.items():
+        click.echo(f"  {name}: {before!r} -> {after!r}")
+
+
+@main.command()
+@click.argument("name")
+@click.option("--out", type=click.Path(file_okay=False, exists=True, path_type=Path), metavar="DIR")
+def new(name: str, out: Path | None) -> None:
+    """Write the TOML file of a new preset, with comments, for you to fill in."""
+    path = scaffold.new(name, out)
+    click.echo(path)
+    click.echo(f"fill it in, then: presets lint {path} && harness verify {path}", err=True)
+
+
 @main.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--write-schema", is_flag=True, help="Write the JSON Schemas first.")
@@ -209,6 +260,17 @@ def _brief(preset: presets.Preset) -> dict[str, Any]:
         "aliases": list(preset.aliases),
         "vllm": preset.window,
         "sources": list(preset.sources),
+    }
+
+
+def _row(preset: presets.Preset) -> dict[str, Any]:
+    return {
+        **_brief(preset),
+        "conditions": [condition.why for condition in preset.when] or [preset.intent],
+        "kwargs": dict(preset),
+        "for_vllm": preset.vllm,
+        "repair": preset.repair,
+        "evidence": msgspec.to_builtins(evidence(preset)),
     }
 
 

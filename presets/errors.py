@@ -5,7 +5,7 @@ PresetsError
 ├── UnknownNameError        no preset or consumer of that name (suggests the nearest)
 ├── UnsupportedVersionError the preset is not known to hold for that vLLM version
 ├── KwargsError             engine kwargs that are no JSON object, or bad JSON
-├── UnknownArgumentError    arguments which that vLLM version does not have
+├── UnknownArgumentError    arguments, or architectures, which that vLLM version does not have
 ├── ContradictionError      a user value contradicts what the preset exists for
 ├── GuardError              keys that the consumer must own itself
 ├── FaultError              a fault: no engine argument repairs it, the checkpoint must be repaired
@@ -49,7 +49,9 @@ class KwargsError(PresetsError, ValueError):
 
 
 class UnknownArgumentError(_ProblemsError):
-    """Arguments that the vLLM version does not have, with the new or the nearest name."""
+    """Arguments, or architectures, that the vLLM version does not have, with the new or the nearest
+    name, or the versions that have it.
+    """
 
 
 class ContradictionError(_ProblemsError):

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 from packaging.version import Version
 
+from presets.architectures import absent, named, unheard_of
 from presets.arguments import check_arguments
 from presets.errors import DataError, UnknownArgumentError
 from presets.ranges import parse_range
 from presets.registry import DATA, engine_versions
 from presets.schema import ConsumerFile, PresetFile, json_schema
-from presets.tree import MISSING, leaves, lookup
+from presets.tree import leaves
 from presets.validate import read_consumer, read_preset
 
 SCHEMAS: dict[str, type[PresetFile] | type[ConsumerFile]] = {
@@ -85,10 +86,11 @@ def _preset(file: PresetFile) -> Iterable[str]:
         where = f"kwargs[{i}].engine"
         yield from _unknown(block.engine, block.vllm, where)
         yield from _no_json(block.engine, where)
-        names = lookup(block.engine, "hf_overrides.architectures")
-        if names is not MISSING and not _is_names(names):
-            key = f"{where}.hf_overrides.architectures"
-            yield f"{key}: must be a list of class names, got {names!r}"
+        for key, names in named(block.engine):
+            if not _is_names(names):
+                yield f"{where}.{key}: must be a list of class names, got {names!r}"
+                continue
+            yield from _no_such_class(names, block.vllm, f"{where}.{key}")
     for i, claim in enumerate(file.claims):
         yield from _unknown(claim.engine, claim.vllm, f"claims[{i}].engine")
 
@@ -102,14 +104,24 @@ def _consumer(file: ConsumerFile) -> Iterable[str]:
         yield from _unknown({top: None}, newest, f"guards[{i}].key")
 
 
-def _unknown(engine: Mapping[str, Any], versions: str, where: str) -> Iterable[str]:
-    """Arguments that a recorded version in the range lacks, or its start if none is recorded;
-    one problem an argument, for the oldest such version.
-    """
+def _no_such_class(names: list[str], versions: str, where: str) -> Iterable[str]:
+    """Class names that no recorded version has, or not every one in the range."""
+    for name in names:
+        problems = [unheard_of(name), *(absent(name, v) for v in _within(versions))]
+        if problem := next(filter(None, problems), ""):
+            yield f"{where}: {name}: {problem}"
+
+
+def _within(versions: str) -> list[str]:
+    """The recorded versions in a range, or its start if none is recorded."""
     window = parse_range(versions)
-    recorded = [v for v in engine_versions() if Version(v) in window] or [str(window.low)]
+    return [v for v in engine_versions() if Version(v) in window] or [str(window.low)]
+
+
+def _unknown(engine: Mapping[str, Any], versions: str, where: str) -> Iterable[str]:
+    """Arguments that a version in the range lacks; one problem an argument, for the oldest."""
     for name in engine:
-        for version in recorded:
+        for version in _within(versions):
             try:
                 check_arguments([name], version)
             except UnknownArgumentError as error:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from presets.architectures import check_architectures
 from presets.arguments import check_arguments
 from presets.errors import ContradictionError, RemoteCodeError
 from presets.guards import check_guards
@@ -129,6 +130,7 @@ def merge(
     server = profile is not None and profile.form == "cli"
     names = [*wanted, *(key for key in user if key not in wanted)]
     check_arguments(names, version, server=server)
+    check_architectures({**wanted, **user}, version)
     if wanted.get("trust_remote_code") and "trust_remote_code" not in user:
         raise RemoteCodeError(
             f"preset {bound.name if bound else ''!r} sets trust_remote_code=True, which runs "

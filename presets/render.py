@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from presets.arguments import Argument, argument
+from presets.arguments import argument
+from presets.engines import Argument
 from presets.errors import KwargsError
 
 

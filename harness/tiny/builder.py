@@ -35,7 +35,8 @@ def build(name: str, defects: list[str]) -> Path:
         known = ", ".join([*FAMILIES, smollm2.NAME])
         raise UnknownFamilyError(
             f"no tiny checkpoint {name!r}; known are {known}. "
-            "A new family is an entry of FAMILIES in harness/tiny/families.py"
+            "A new family is an entry of FAMILIES in the module of its kind in harness/tiny: "
+            "causal.py, qwen_vl.py, multimodal.py or encoders.py"
         )
     if defects:
         return damage(build(name, []), defects)

@@ -38,7 +38,7 @@ why = "it is a test"
 
 [[kwargs]]
 vllm = ">=0.19.0"
-engine.hf_overrides.architectures = ["Demo"]
+engine.hf_overrides.architectures = ["BertModel"]
 
 [[claims]]
 checkpoint = "demo"

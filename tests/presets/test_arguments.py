@@ -5,7 +5,8 @@ import json
 import pytest
 
 from presets import UnknownArgumentError
-from presets.arguments import argument, check_arguments, neighbours, recorded, renames
+from presets.arguments import argument, check_arguments, recorded, renames
+from presets.engines import neighbours
 from presets.ranges import base_version
 from presets.registry import DATA, engine_versions
 

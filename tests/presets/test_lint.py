@@ -9,7 +9,7 @@ from presets import lint
 from presets.lint import shipped
 
 Write = Callable[..., Path]
-ENGINE = 'engine.hf_overrides.architectures = ["Demo"]'
+ENGINE = 'engine.hf_overrides.architectures = ["BertModel"]'
 
 
 def test_everything_shipped_is_clean() -> None:
@@ -40,7 +40,7 @@ def test_the_sample_is_clean(demo_toml: Write) -> None:
             "demo.toml: kwargs[0].engine.model_class_overrides: vLLM 0.19.1 does not have it yet",
         ),
         (
-            '["Demo"]',
+            '["BertModel"]',
             '"Demo"',
             "demo.toml: kwargs[0].engine.hf_overrides.architectures: must be a list of class names",
         ),

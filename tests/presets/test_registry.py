@@ -128,8 +128,8 @@ def test_an_alias_resolves_and_a_deprecated_one_says_so(
 
 
 def test_remote_code_needs_an_opt_in(shelf: Path, demo_toml: Callable[..., Path]) -> None:
-    extra = 'engine.trust_remote_code = true\nengine.hf_overrides.architectures = ["Demo"]'
-    shutil.copy(demo_toml(('engine.hf_overrides.architectures = ["Demo"]', extra)), shelf)
+    extra = 'engine.trust_remote_code = true\nengine.hf_overrides.architectures = ["BertModel"]'
+    shutil.copy(demo_toml(('engine.hf_overrides.architectures = ["BertModel"]', extra)), shelf)
     with pytest.raises(RemoteCodeError, match="trust_remote_code=True"):
         presets.get("demo", "0.32.0")
     assert presets.get("demo", "0.32.0", trust_remote_code=True)["trust_remote_code"] is True

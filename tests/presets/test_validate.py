@@ -85,7 +85,7 @@ def test_a_preset_that_is_never_needed_is_refused(demo_toml: Write) -> None:
 
 
 def test_a_fault_has_a_repair_and_no_kwargs(demo_toml: Write) -> None:
-    kwargs = '[[kwargs]]\nvllm = ">=0.19.0"\nengine.hf_overrides.architectures = ["Demo"]\n'
+    kwargs = '[[kwargs]]\nvllm = ">=0.19.0"\nengine.hf_overrides.architectures = ["BertModel"]\n'
     essential = ('essential = ["hf_overrides.architectures"]', 'repair = "Copy the file."')
     assert read_preset(demo_toml(essential, (kwargs, ""))).repair == "Copy the file."
 
@@ -103,7 +103,7 @@ def test_all_mistakes_are_reported_at_once(demo_toml: Write) -> None:
         assert f"demo.toml: {where}" in text
 
 
-BLOCK = '[[kwargs]]\nvllm = "{}"\nengine.hf_overrides.architectures = ["Demo"]\n\n[[claims]]'
+BLOCK = '[[kwargs]]\nvllm = "{}"\nengine.hf_overrides.architectures = ["BertModel"]\n\n[[claims]]'
 
 
 @pytest.mark.parametrize(
