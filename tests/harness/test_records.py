@@ -91,7 +91,7 @@ def test_shipped_records_are_whole_and_hold(path):
     assert found
     for entry in found:
         assert entry.vllm == path.stem
-        assert entry.held
+        assert entry.held or entry.verdict == "unknown"
         assert entry.preset in presets.names()
     keys = [entry.key for entry in found]
     assert len(set(keys)) == len(keys)
