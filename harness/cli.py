@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 from rich.console import Console
 
 import presets
@@ -12,12 +13,14 @@ from harness import record_engine, report
 from harness.cells import cells
 from harness.errors import HarnessError
 from harness.isolation import Isolation
+from harness.loads import try_families
 from harness.outcome import Environment
 from harness.probe import probe
 from harness.progress import Progress
 from harness.twins import find_twins
 from harness.verify import Verifier, verify
 from presets import Preset
+from presets.engines import engine
 from presets.registry import names, resolve
 from presets.schema import PresetFile
 from presets.validate import read_preset
@@ -116,6 +119,22 @@ def record_engine_command(out: Path) -> None:
             progress.say(f"{architecture}: {text or 'no text class loads it'}")
             twins[architecture] = twins.get(architecture) or text
     record_engine.write({**record, "twins": twins}, out)
+
+
+@main.command("record-loads")
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.json")
+def record_loads_command(out: Path) -> None:
+    """Record which healthy tiny checkpoints the installed engine loads, and how they look."""
+    isolation = Isolation()
+    with Progress(Console(stderr=True)) as progress:
+        environment = isolation.call(probe, answer=Environment)
+        layouts = []
+        for tried in try_families(isolation, engine(environment.vllm).architectures):
+            progress.say(f"{tried.family}: {tried.why or 'loads'}")
+            layouts += [tried.layout] if tried.layout else []
+    text = msgspec.json.format(msgspec.json.encode(layouts), indent=1) + b"\n"
+    out.write_bytes(text)
+    print(f"vLLM {environment.vllm} loads {len(layouts)} of the tiny checkpoints")
 
 
 @main.command("bench")

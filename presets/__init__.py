@@ -6,7 +6,7 @@
 {'hf_overrides': {'architectures': ['Gemma4ForCausalLM']}}
 """
 
-from presets.check import Advice, Check, check
+from presets.check import Check, Finding, check
 from presets.errors import (
     CheckpointError,
     ContradictionError,
@@ -26,12 +26,12 @@ from presets.preset import Preset
 from presets.registry import consumer_names, find, get, names
 
 __all__ = [
-    "Advice",
     "Check",
     "CheckpointError",
     "ContradictionError",
     "DataError",
     "FaultError",
+    "Finding",
     "GuardError",
     "KwargsError",
     "Merged",

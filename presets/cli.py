@@ -155,26 +155,49 @@ def get(
 
 
 @main.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("checkpoint", metavar="CKPT")
 @VLLM
-@FORMAT
-def check(folder: Path, vllm: str | None, form: str) -> None:
-    """Say which presets or faults a local checkpoint needs, without loading a weight.
+@click.option("--for", "consumer", metavar="CONSUMER", help="The program that builds the engine.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["human", "json", "github"]),
+    default="human",
+    show_default=True,
+)
+def check(checkpoint: str, vllm: str | None, consumer: str | None, form: str) -> None:
+    """Say whether a checkpoint loads, or which preset or repair it needs; no weight is loaded.
 
-    Exit code 1: something must be done; 2: no preset is about it (which does not mean it loads).
+    CKPT is a local folder. Exit code 0: it loads; 1: a preset or a fault; 2: not known, or it
+    could not be checked.
     """
-    found = presets.check(folder, vllm)
+    found = presets.check(checkpoint, vllm, consumer)
     if form == "json":
         _print_json(msgspec.to_builtins(found))
-    elif found.advice:
-        for advice in found.advice:
-            kind = "fault" if advice.repair else "preset"
-            click.echo(f"{kind} {advice.preset}: {advice.reason}")
-            remedy = advice.repair or render(advice.engine_kwargs, "python", found.vllm)
-            click.echo(f"  {remedy}")
+    elif form == "github":
+        click.echo(_annotation(found))
     else:
-        click.echo(f"unknown: no preset is about {folder} on vLLM {found.vllm}")
-    sys.exit(1 if found.advice else 2)
+        click.echo("\n".join(_said(found)))
+    sys.exit({"loads": 0, "unknown": 2}.get(found.verdict, 1))
+
+
+def _said(found: presets.Check) -> list[str]:
+    """One line for what loads; else the reason, the fix, and what else there is."""
+    if found.verdict in ("loads", "unknown"):
+        return [f"{found.verdict}: {found.reason}"]
+    lines = [f"{found.verdict} {found.code}: {found.reason}", f"  {found.fix}"]
+    for one in found.also:
+        lines += [f"also {one.verdict} {one.code}: {one.reason}", f"  {one.fix}"]
+    return lines
+
+
+def _annotation(found: presets.Check) -> str:
+    """A workflow command of GitHub Actions."""
+    level = {"loads": "notice", "unknown": "warning"}.get(found.verdict, "error")
+    text = " ".join(filter(None, [f"{found.checkpoint}: {found.reason}.", found.fix]))
+    for raw, escaped in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
+        text = text.replace(raw, escaped)
+    return f"::{level} title=presets {found.code}::{text}"
 
 
 @main.command()

@@ -1,19 +1,38 @@
-"""Facts of a checkpoint: what its files say, without loading a weight."""
+"""Facts of a checkpoint: what its files say, without loading a weight.
+
+What is read at most, for each file: 16 MiB of JSON (32 MiB of an index) and 32 MiB of safetensors
+header. Nothing is unpickled, no code of the checkpoint is imported, nothing is written.
+"""
 
 import fnmatch
 import json
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from presets.errors import CheckpointError
+from presets.header import HeaderError, Tensor, TooLargeError, read_header
+from presets.schema import Mark
+from presets.source import Folder, Source
+from presets.tree import MISSING, lookup
 
 INDEX = "model.safetensors.index.json"
 OTHER_FORMATS = ("adapter_config.json", "params.json", "*.gguf")
 """Files of folders that are no checkpoints in the Hugging Face format and have no config.json."""
-MAX_HEADER = 100_000_000
-"""Bytes; the limit of the safetensors library."""
+MAX_JSON = 16 * 2**20
+MAX_INDEX = 32 * 2**20
+_PLAIN = re.compile(r"[^/\\\0]+\.safetensors")
+_EMBEDDINGS = re.compile(
+    r"(model\.|language_model\.|transformer\.|bert\.|roberta\.|gpt_neox\.|embeddings\.)*"
+    r"(embed_tokens|wte|word_embeddings|embed_in)\.weight"
+)
+_QUANTIZED = re.compile(
+    r"\.(qweight|weight_packed|weight_scale|weight_scale_inv|scales|absmax|quant_map|"
+    r"weight\.absmax|weight\.quant_map|input_scale)$"
+)
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -25,71 +44,142 @@ class Facts(msgspec.Struct, frozen=True):
     """As declared in config.json; empty when absent."""
     config: dict[str, Any]
     """config.json, decoded; empty where another format has none."""
-    tensors: frozenset[str]
-    """Names of all tensors in the safetensors files at the top of the folder and in the index,
-    so a shard that is not there yet does not make its tensors absent."""
+    tokenizer: dict[str, Any]
+    """tokenizer_config.json, decoded; empty where there is none, or it is no JSON object."""
+    tensors: dict[str, Tensor | None]
+    """All tensors of the safetensors files at the top of the folder, by name; None for one that
+    only the index names, because its shard is missing or damaged."""
     files: frozenset[str]
-    """Names of the files at the top of the folder."""
+    """Names of the regular files at the top of the folder."""
+    marks: dict[Mark, str]
+    """What is wrong at first sight, each with what was found."""
+    unread: tuple[str, ...] = ()
+    """Why not everything is known: what was too large to read. Then nothing is taken for absent."""
 
 
-def read_facts(folder: Path) -> Facts:
-    """Read the facts of a local checkpoint.
+def read_facts(source: Source | Path) -> Facts:
+    """Read the facts of a checkpoint, in a local folder or wherever its files are.
 
-    Opens config.json and the headers of ``*.safetensors``; CheckpointError names the file that
+    CheckpointError names the file without which nothing can be said: config.json, or an index, that
     is missing, unreadable or malformed.
     """
-    try:
-        files = frozenset(p.name for p in folder.iterdir() if p.is_file())
-    except OSError as error:
-        raise CheckpointError(f"{folder}: {error.strerror or error}") from None
-    path = folder / "config.json"
-    no_config = path.name not in files and any(fnmatch.filter(files, p) for p in OTHER_FORMATS)
-    config = {} if no_config else _json_object(path)
+    source = Folder(source) if isinstance(source, Path) else source
+    files = frozenset(source.files)
+    no_config = "config.json" not in files and any(fnmatch.filter(files, p) for p in OTHER_FORMATS)
+    config = {} if no_config else _json_object(source, "config.json", MAX_JSON)
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list) or not all(isinstance(a, str) for a in architectures):
-        raise CheckpointError(f"{path}: architectures: expected a list of strings or null")
-    shards = sorted(name for name in files if name.endswith(".safetensors"))
-    tensors = frozenset(t for name in shards for t in _tensor_names(folder / name))
-    if INDEX in files:
-        weight_map = _json_object(folder / INDEX).get("weight_map")
-        if not isinstance(weight_map, dict):
-            raise CheckpointError(f"{folder / INDEX}: weight_map: expected a JSON object")
-        tensors |= weight_map.keys()
-    return Facts(
+        raise CheckpointError(
+            f"{source.name}/config.json: architectures: expected a list of strings or null"
+        )
+    marks: dict[Mark, str] = {}
+    unread: list[str] = []
+    tensors = _tensors(source, marks, unread)
+    tokenizer = {}
+    if "tokenizer_config.json" in files:
+        try:
+            tokenizer = _json_object(source, "tokenizer_config.json", MAX_JSON)
+        except CheckpointError as error:
+            marks["damaged-tokenizer"] = str(error)
+    facts = Facts(
         architectures=tuple(architectures),
         model_type=str(config.get("model_type") or ""),
         config=config,
+        tokenizer=tokenizer,
         tensors=tensors,
         files=files,
+        marks=marks,
+        unread=tuple(unread),
     )
+    marks.update(_found(facts, source.odd))
+    return facts
 
 
-def _json_object(path: Path) -> dict[str, Any]:
+def _tensors(source: Source, marks: dict[Mark, str], unread: list[str]) -> dict[str, Tensor | None]:
+    shards = [name for name in source.files if name.endswith(".safetensors")]
+    tensors: dict[str, Tensor | None] = {}
+    by_shard: dict[str, set[str]] = {}
+    for shard in shards:
+        try:
+            found = read_header(
+                lambda start, length, name=shard: source.read(name, start, length),  # type: ignore[misc]
+                source.files[shard],
+            )
+        except TooLargeError as error:
+            unread.append(f"{shard}: {error}")
+            continue
+        except HeaderError as error:
+            marks.setdefault("damaged-weights", f"{shard}: {error}")
+            continue
+        by_shard[shard] = set(found)
+        tensors.update(found)
+    if INDEX not in source.files:
+        return tensors
+    weight_map = _json_object(source, INDEX, MAX_INDEX).get("weight_map")
+    if not isinstance(weight_map, dict):
+        raise CheckpointError(f"{source.name}/{INDEX}: weight_map: expected a JSON object")
+    for name, shard in weight_map.items():
+        if not isinstance(shard, str) or not _PLAIN.fullmatch(shard):
+            marks.setdefault("unsafe-index", f"{name} in {shard!r}")
+        elif shard not in source.files:
+            marks.setdefault("missing-shards", f"{shard}, which has {name}")
+        elif shard in by_shard and name not in by_shard[shard]:
+            marks.setdefault("index-mismatch", f"{name} is not in {shard}")
+        tensors.setdefault(name, None)
+    return tensors
+
+
+def _found(facts: Facts, odd: Mapping[str, str]) -> Iterator[tuple[Mark, str]]:
+    """What the rest of the facts shows, as (mark, what was found)."""
+    for name, why in odd.items():
+        if name.endswith((".safetensors", ".json")):
+            yield "unreadable-file", f"{name}: {why}"
+    pickles = fnmatch.filter(facts.files, "*.bin") + fnmatch.filter(facts.files, "*.pt*")
+    nothing = not (facts.tensors or facts.unread or facts.marks)
+    if nothing and not fnmatch.filter(facts.files, "*.gguf"):
+        yield ("pickle-only", pickles[0]) if pickles else ("no-weights", "no *.safetensors")
+    for name, tensor in facts.tensors.items():
+        if tensor and 0 in tensor.shape:
+            yield "empty-tensors", f"{name} has shape {list(tensor.shape)}"
+            break
+    for name, tensor in facts.tensors.items():
+        rows = tensor.shape[0] if tensor and tensor.shape else 0
+        expected = vocab_size(facts.config)
+        if rows and expected and _EMBEDDINGS.fullmatch(name) and rows != expected:
+            yield "vocab-mismatch", f"{name} has {rows} rows, vocab_size is {expected}"
+            break
+    quantized = any(_QUANTIZED.search(name) for name in facts.tensors)
+    declared = any(
+        isinstance(table, dict) and isinstance(table.get("quantization_config"), dict)
+        for table in (facts.config, facts.config.get("text_config"))
+    )
+    if quantized and not declared and "hf_quant_config.json" not in facts.files:
+        yield "quantized-undeclared", "quantized tensors, and no quantization_config"
+    if isinstance(facts.tokenizer.get("extra_special_tokens"), list):
+        yield "extra-special-tokens-list", "extra_special_tokens of tokenizer_config.json is a list"
+
+
+def vocab_size(config: Mapping[str, Any]) -> int:
+    """The rows that the embedding must have, as config.json says; 0 where it does not."""
+    for key in ("text_config.vocab_size", "vocab_size"):
+        value = lookup(config, key)
+        if value is not MISSING and isinstance(value, int):
+            return value
+    return 0
+
+
+def _json_object(source: Source, name: str, limit: int) -> dict[str, Any]:
+    where = f"{source.name}/{name}"
+    if name in source.odd:
+        raise CheckpointError(f"{where}: {source.odd[name]}")
+    if name not in source.files:
+        raise CheckpointError(f"{where}: No such file or directory")
+    if source.files[name] > limit:
+        raise CheckpointError(f"{where}: {source.files[name]} bytes, at most {limit} are read")
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror or error}") from None
+        value = json.loads(source.read(name, 0, limit).decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not JSON: {error}") from None
+        raise CheckpointError(f"{where}: not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: a {type(value).__name__}, expected a JSON object")
+        raise CheckpointError(f"{where}: a {type(value).__name__}, expected a JSON object")
     return value
-
-
-def _tensor_names(path: Path) -> list[str]:
-    """Names in a safetensors header: 8 bytes of length, then a JSON object.
-
-    Read here because the safetensors library opens a file only where numpy or torch is installed,
-    and the base install has neither.
-    """
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            if size > min(MAX_HEADER, path.stat().st_size - 8):
-                raise CheckpointError(f"{path}: no safetensors file: a header of {size} bytes")
-            header = msgspec.json.decode(file.read(size), type=dict[str, msgspec.Raw])
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror or error}") from None
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise CheckpointError(f"{path}: no safetensors header: {error}") from None
-    return [name for name in header if name != "__metadata__"]

@@ -20,6 +20,23 @@ Device = Literal["cpu", "cuda"]
 Task = Literal["generate", "embed", "token_embed", "classify", "reward"]
 Pooling = Literal["last", "cls", "mean", "splade"]
 
+Mark = Literal[
+    "damaged-weights",
+    "damaged-tokenizer",
+    "empty-tensors",
+    "extra-special-tokens-list",
+    "index-mismatch",
+    "missing-shards",
+    "no-weights",
+    "pickle-only",
+    "quantized-undeclared",
+    "removed-architecture",
+    "unreadable-file",
+    "unsafe-index",
+    "vocab-mismatch",
+]
+"""What ``presets.facts`` sees to be wrong with a checkpoint's files, whatever its family."""
+
 
 class Closed(Struct, frozen=True, forbid_unknown_fields=True):
     """Base of everything decoded from a data file."""
@@ -31,6 +48,8 @@ class Condition(Closed, frozen=True):
     """
 
     why: Text
+    code: Name | None = None
+    """Tells the conditions of one preset apart: its stable code is ``preset/code``."""
     architectures: list[str] = field(default_factory=list)
     """The first declared architecture is one of these; "" stands for none declared."""
     model_type: list[str] = field(default_factory=list)
@@ -49,6 +68,12 @@ class Condition(Closed, frozen=True):
     """Each of these files is there; ``*`` stands for any text."""
     no_files: list[str] = field(default_factory=list)
     """None of these files is there; ``*`` stands for any text."""
+    tokenizer_class: list[str] = field(default_factory=list)
+    """``tokenizer_class`` of tokenizer_config.json is one of these."""
+    transformers: VersionRange | None = None
+    """``transformers_version`` of config.json, which saved it, lies in this range."""
+    marks: list[Mark] = field(default_factory=list)
+    """Each of these was found wrong with the files."""
     vllm: VersionRange | None = None
     """The condition is a problem in these vLLM versions only."""
 

@@ -126,6 +126,9 @@ def _preset_problems(file: PresetFile) -> Iterable[str]:
             found.append(f"kwargs[{i}].engine: holds none of essential {file.essential}")
     if bool(file.when) == bool(file.intent):
         found.append("when, intent: give one: conditions, or what the user must want")
+    codes = [condition.code for condition in file.when]
+    if len(set(codes)) < len(codes):
+        found.append("when: each condition but one needs a code of its own")
     for i, condition in enumerate(file.when):
         if condition.vllm:
             ranged(f"when[{i}].vllm", condition.vllm)

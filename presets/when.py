@@ -2,6 +2,7 @@
 
 import fnmatch
 
+from presets.errors import UnsupportedVersionError
 from presets.facts import Facts
 from presets.preset import Preset
 from presets.ranges import base_version, parse_range
@@ -31,9 +32,24 @@ def _holds(condition: Condition, facts: Facts, vllm: str) -> bool:
         and all(lookup(facts.config, key) in (None, MISSING) for key in condition.null_configs)
         and all(lookup(facts.config, k) in found for k, found in condition.values.items())
         and all(some(condition.tensors))
-        and not (condition.no_tensors and not facts.tensors)  # no names, no proof of absence
+        and not (
+            condition.no_tensors and (facts.unread or not facts.tensors)
+        )  # no proof of absence
         and not any(some(condition.no_tensors))
         and all(files(condition.files))
         and not any(files(condition.no_files))
+        and (
+            not condition.tokenizer_class
+            or facts.tokenizer.get("tokenizer_class") in condition.tokenizer_class
+        )
+        and (condition.transformers is None or _saved_by(facts, condition.transformers))
+        and all(mark in facts.marks for mark in condition.marks)
         and (condition.vllm is None or base_version(vllm) in parse_range(condition.vllm))
     )
+
+
+def _saved_by(facts: Facts, versions: str) -> bool:
+    try:
+        return base_version(str(facts.config["transformers_version"])) in parse_range(versions)
+    except (KeyError, UnsupportedVersionError):
+        return False
