@@ -31,8 +31,8 @@ def check_architectures(kwargs: Mapping[str, Any], vllm: str) -> None:
     problems = [
         f"{key}: {name}: {gone}"
         for key, value in named(kwargs)
-        for name in (value if isinstance(value, list) else [value])
-        if (gone := absent(name, vllm))
+        for name in (value if isinstance(value, list | tuple) else [value])
+        if isinstance(name, str) and (gone := absent(name, vllm))
     ]
     if problems:
         raise UnknownArgumentError(problems)
