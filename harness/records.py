@@ -57,6 +57,7 @@ class Record(Struct, frozen=True, kw_only=True):
     kwargs: dict[str, Any]
     """The preset's engine kwargs, as used."""
     preset_hash: str
+    """``Preset.digest`` of the claim."""
     fingerprint: str | None
     """Of the checkpoint; see ``harness.tiny.fingerprint``."""
     key: str
@@ -115,7 +116,7 @@ def record(
         treatment=treatment,
         environment=environment,
         kwargs=dict(cell.preset),
-        preset_hash=cell.preset.digest,
+        preset_hash=cell.preset.digest(cell.claim),
         fingerprint=fingerprint,
         key=cell.key(environment),
         date=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),

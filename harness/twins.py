@@ -23,7 +23,8 @@ def find_twins(
     with other text models.
     """
     for name, family in FAMILIES.items():
-        if family.processor is None or family.architecture not in architectures:
+        known = architectures.get(family.architecture, _ABSENT)
+        if family.processor is None or "error" in known:
             continue
         try:
             tried = isolation.call(_candidates, name, answer=list[str])
@@ -54,7 +55,7 @@ def find_twins(
         )
 
 
-_ABSENT: Mapping[str, Any] = {"flags": ["supports_multimodal"]}
+_ABSENT: Mapping[str, Any] = {"error": "not registered", "flags": ["supports_multimodal"]}
 
 
 def _candidates(family: str) -> list[str]:

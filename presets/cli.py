@@ -97,7 +97,6 @@ def show(name: str, vllm: str | None, form: str) -> None:
             "unproven": preset.unproven,
             "when": msgspec.to_builtins(preset.when),
             "claims": msgspec.to_builtins(preset.claims),
-            "digest": preset.digest,
         }
         _print_json(details)
         return

@@ -6,7 +6,9 @@ from collections import Counter
 import msgspec
 from packaging.version import Version
 
+from presets.errors import UnsupportedVersionError
 from presets.preset import Preset
+from presets.ranges import base_version, parse_range
 from presets.registry import DATA
 
 
@@ -28,7 +30,7 @@ class Evidence(msgspec.Struct, frozen=True):
     """The newest version with records of it; empty if there is none."""
     verdict: str
     """``needed`` where some cell is and every one that ran came out as claimed; the verdict of the
-    first that did not; ``unknown`` where none ran since the preset's file was changed."""
+    first that did not; ``unknown`` where a claim was not run since it was changed."""
     cells: dict[str, int]
     """Verdict -> number of cells."""
 
@@ -39,12 +41,34 @@ def recorded_versions() -> list[str]:
 
 
 def evidence(preset: Preset) -> Evidence:
-    """What ran for a preset, on the newest version that has records of its present file."""
+    """What ran for a preset, on the newest version of which there are records of it.
+
+    A record counts while nothing that its run depends on has changed in the preset's file; where a
+    claim has none, the verdict is ``unknown``.
+    """
     for version in reversed(recorded_versions()):
-        cells = [c for c in _cells(version).get(preset.name, []) if c.preset_hash == preset.digest]
+        made = {cell.preset_hash: cell for cell in _cells(version).get(preset.name, [])}
+        try:
+            wanted = _claims(preset.for_version(version))
+        except UnsupportedVersionError:
+            continue
+        cells = [made[digest] for digest in wanted if digest in made]
         if cells:
-            return Evidence(version, _verdict(cells), dict(Counter(c.verdict for c in cells)))
+            verdict = _verdict(cells) if len(cells) == len(wanted) else "unknown"
+            return Evidence(version, verdict, dict(Counter(c.verdict for c in cells)))
     return Evidence("", "unknown", {})
+
+
+def _claims(preset: Preset) -> list[str]:
+    """The digests of the claims that can be tried without a GPU; of an unproven preset, of all."""
+    version = base_version(preset.vllm)
+    return [
+        preset.digest(claim)
+        for claim in preset.claims
+        if (preset.unproven or not claim.on_hub)
+        and claim.device in (None, "cpu")
+        and version in parse_range(claim.vllm)
+    ]
 
 
 def _verdict(cells: list[Cell]) -> str:

@@ -109,13 +109,14 @@ class Preset(Mapping[str, Any]):
         links = [*self._file.sources, *(s for c in self._file.claims for s in c.sources)]
         return tuple(dict.fromkeys(links))
 
-    @property
-    def digest(self) -> str:
-        """16 hex digits over everything in the preset's file; a record carries it."""
+    def digest(self, claim: Claim) -> str:
+        """16 hex digits over what a run of one of its claims depends on: kwargs, conditions and the
+        claim itself. A record carries it. Words, links and the claim's versions do not count.
+        """
         import hashlib
 
-        text = msgspec.json.encode(_stated(self._file), order="sorted")
-        return hashlib.sha256(text).hexdigest()[:16]
+        parts = (self._engine, _run(self._file.when), _run(claim))
+        return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
 
     def kwargs_for(self, version: str) -> dict[str, Any]:
         """The engine kwargs for a vLLM version such as ``"0.24.0"``.
@@ -129,12 +130,20 @@ class Preset(Mapping[str, Any]):
         return self if version == self._vllm else Preset(self._file, version)
 
 
-def _stated(value: Any) -> Any:
-    """As plain data, without fields that have their default value: a field that is added to
-    the schema later changes no digest. (msgspec's ``omit_defaults`` compares by identity.)
+_WORDS = {
+    Condition: ("why", "code"),
+    Claim: ("why", "sources", "vllm", "device", "memory_gib", "gpus", "gated"),
+}
+"""Fields that change no run."""
+
+
+def _run(value: Any) -> Any:
+    """As plain data, without words and without fields that have their default value: a field that
+    is added to the schema later changes no digest. (msgspec's ``omit_defaults`` compares by
+    identity.)
     """
     if isinstance(value, list):
-        return [_stated(item) for item in value]
+        return [_run(item) for item in value]
     if not isinstance(value, msgspec.Struct):
         return value
     plain = {}
@@ -142,8 +151,8 @@ def _stated(value: Any) -> Any:
         found = getattr(value, info.name)
         factory = info.default_factory
         default = factory() if callable(factory) else info.default
-        if found != default:
-            plain[info.encode_name] = _stated(found)
+        if info.name not in _WORDS.get(type(value), ()) and found != default:
+            plain[info.name] = _run(found)
     return plain
 
 

@@ -3,7 +3,9 @@
 import copy
 import pickle
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 
 import presets
@@ -50,14 +52,22 @@ def test_it_survives_copying_and_pickling(
 ) -> None:
     preset = make_preset({"hf_overrides": {"architectures": ["X"]}})
     other = twin(preset)
-    assert (other, other.digest, other.vllm) == (preset, preset.digest, preset.vllm)
+    assert (other, other.claims, other.vllm) == (preset, preset.claims, preset.vllm)
 
 
-def test_the_digest_changes_with_the_file(make_preset: Make) -> None:
-    one = make_preset({"enforce_eager": True})
-    assert one.digest == make_preset({"enforce_eager": True}, vllm="0.24.0").digest
-    assert one.digest != make_preset({"enforce_eager": False}).digest
-    assert one.digest != make_preset({"enforce_eager": True}, caveat="careful").digest
+def test_the_digest_of_a_claim_is_of_what_its_run_depends_on(make_preset: Make) -> None:
+    def digest(engine: dict[str, Any], changes: dict[str, Any] | None = None, **fields: Any) -> str:
+        preset = make_preset(engine, **fields)
+        return preset.digest(msgspec.structs.replace(preset.claims[0], **(changes or {})))
+
+    eager = {"enforce_eager": True}
+    one = digest(eager)
+    assert one == digest(eager, vllm="0.24.0", caveat="careful")
+    assert one == digest(eager, {"why": "so", "vllm": ">=0.1", "sources": ["https://x.example"]})
+    assert one != digest({"enforce_eager": False})
+    assert one != digest(eager, {"defects": ["drop-towers"]})
+    assert one != digest(eager, {"control": "wrong"})
+    assert one != digest(eager, {"engine": {"seed": 1}})
 
 
 def test_it_binds_to_another_version(make_preset: Make) -> None:
