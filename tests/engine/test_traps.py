@@ -85,7 +85,7 @@ def test_a_class_with_the_same_tensor_names_starts_and_yields_soup(
     trap = attempt(granite, hf_overrides={"architectures": ["LlamaForCausalLM"]})
     assert trap[0].architecture == "LlamaForCausalLM"
     assert_silently_wrong(trap)
-    assert presets.check(build(isolation, granite)).advice == []
+    assert presets.check(build(isolation, granite)).verdict == "loads"
 
 
 def test_every_class_that_is_handed_out_is_proven_by_parity() -> None:
@@ -99,9 +99,9 @@ def test_a_text_class_that_reads_the_outer_config_fails(attempt: Try, isolation:
     outcome, _ = attempt(nested, hf_overrides={"architectures": ["Qwen3ForCausalLM"]})
     assert outcome.stage == "construct"
     assert "'Qwen3VLConfig' object has no attribute 'vocab_size'" in str(outcome.error)
-    advice = presets.check(build(isolation, nested)).advice
-    assert advice
-    assert all("hf_overrides" not in a.engine_kwargs for a in advice)
+    found = presets.check(build(isolation, nested))
+    assert found.verdict == "preset"
+    assert all("hf_overrides" not in one.engine_kwargs for one in (found, *found.also))
 
 
 def test_rope_parameters_on_top_of_a_nested_config_do_nothing(attempt: Try) -> None:

@@ -150,16 +150,48 @@ def test_the_opt_in_to_remote_code_adds_nothing_to_a_preset_without() -> None:
     assert answer(*GET, "--trust-remote-code") == GEMMA
 
 
-def test_check(tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A Llama under the class name of a wrapper."""
     config = {"model_type": "llama", "architectures": ["FSDPLlamaForCausalLM"]}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    result = run("check", str(tmp_path), "--vllm", "0.32.0", code=1)
-    assert result.stdout.startswith("preset llama-causal-lm: ")
-    assert "hf_overrides={'architectures': ['LlamaForCausalLM']}" in result.stdout
-    (tmp_path / "config.json").write_text("{}")
-    result = run("check", str(tmp_path), "--vllm", "0.32.0", "--format", "json", code=2)
-    assert json.loads(result.stdout)["advice"] == []
-    assert "absent: No such file" in refusal("check", str(tmp_path / "absent"))
+    header = json.dumps({"model.x": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}}).encode()
+    weights = len(header).to_bytes(8, "little") + header + b"x"
+    (tmp_path / "model.safetensors").write_bytes(weights)
+    return tmp_path
+
+
+CHECK = ("check", "--vllm", "0.32.0")
+
+
+def test_check_says_what_to_pass_and_exits_with_1(folder: Path) -> None:
+    first, second, *_ = run(*CHECK, str(folder), code=1).stdout.splitlines()
+    assert first.startswith("preset llama-causal-lm: ")
+    assert second == "  hf_overrides={'architectures': ['LlamaForCausalLM']}"
+    served = run(*CHECK, str(folder), "--for", "vllm-serve", code=1).stdout.splitlines()[1]
+    assert served.startswith("  --hf-overrides '{")
+
+
+def test_check_as_json_has_every_key(folder: Path) -> None:
+    result = run(*CHECK, str(folder), "--format", "json", "--for", "trl-colocate", code=1)
+    found = json.loads(result.stdout)
+    assert (found["verdict"], found["preset"]) == ("preset", "llama-causal-lm")
+    assert found["consumer"] == "trl-colocate"
+    assert found["facts"]["tensors"] == 1
+    assert set(found) == set(presets.Check.__struct_fields__)
+
+
+def test_check_annotates_for_github(folder: Path) -> None:
+    out = run(*CHECK, str(folder), "--format", "github", code=1).stdout
+    assert out.startswith("::error title=presets llama-causal-lm::")
+    assert len(out.splitlines()) == 1
+
+
+def test_check_of_what_nobody_knows_exits_with_2(folder: Path) -> None:
+    (folder / "config.json").write_text("{}")
+    result = run(*CHECK, str(folder), code=2)
+    assert result.stdout.startswith("unknown: ")
+    assert "absent: No such file" in refusal("check", str(folder / "absent"))
 
 
 def test_consumers() -> None:
