@@ -1,6 +1,7 @@
 """The ``harness`` command."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from rich.console import Console
 import presets
 from harness import bench as _bench
 from harness import record_engine, report
+from harness.agreement import Agreement, agree
 from harness.cells import cells
 from harness.errors import HarnessError
 from harness.isolation import Isolation
@@ -20,8 +22,8 @@ from harness.progress import Progress
 from harness.twins import find_twins
 from harness.verify import Verifier, verify
 from presets import Preset
-from presets.engines import engine
-from presets.registry import names, resolve
+from presets.loads import layouts
+from presets.registry import default_vllm, names, resolve
 from presets.schema import PresetFile
 from presets.validate import read_preset
 
@@ -129,12 +131,39 @@ def record_loads_command(out: Path) -> None:
     with Progress(Console(stderr=True)) as progress:
         environment = isolation.call(probe, answer=Environment)
         layouts = []
-        for tried in try_families(isolation, engine(environment.vllm).architectures):
+        for tried in try_families(isolation):
             progress.say(f"{tried.family}: {tried.why or 'loads'}")
             layouts += [tried.layout] if tried.layout else []
     text = msgspec.json.format(msgspec.json.encode(layouts), indent=1) + b"\n"
     out.write_bytes(text)
     print(f"vLLM {environment.vllm} loads {len(layouts)} of the tiny checkpoints")
+
+
+@main.command("agree")
+@click.argument("family", nargs=-1)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
+def agree_command(family: tuple[str, ...], out: Path | None) -> None:
+    """Compare what presets check says with what the engine does: families (default: all that are
+    known to load), healthy and with each defect that fits.
+
+    Exit code 1: a false alarm, a false "loads", or a preset that does not help.
+    """
+    families = family or [one.family for one in layouts(default_vllm())]
+    found: list[Agreement] = []
+    with Progress(Console(stderr=True)) as progress:
+        for one in agree(Isolation(), families):
+            found.append(one)
+            engine_says = "loads" if one.loads else f"fails, {one.error[:80]}"
+            mark = "" if one.agrees else "DISAGREES: "
+            said = f"{one.verdict} {one.code}"
+            progress.say(f"{mark}{one.family} + {one.defect or 'healthy'}: {said}; {engine_says}")
+            if out:
+                with out.open("ab") as file:
+                    file.write(msgspec.json.encode(one) + b"\n")
+    counted = Counter(one.verdict for one in found)
+    wrong = sum(not one.agrees for one in found)
+    print(f"{len(found)} checkpoints: {dict(counted)}, {wrong} disagree with the engine")
+    sys.exit(1 if wrong or not found else 0)
 
 
 @main.command("bench")

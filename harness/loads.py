@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness import engine, tiny
 from harness.errors import HarnessError
@@ -12,9 +12,10 @@ from harness.reference import Wanted, compare, reference
 from harness.tiny import smollm2
 from harness.tiny.families import FAMILIES
 from harness.tiny.tokenizer import PROMPT
-from presets.engines import Architecture
+from presets.engines import engine as engine_record
 from presets.facts import read_facts
 from presets.loads import Layout, layout
+from presets.registry import default_vllm
 from presets.schema import Task
 
 
@@ -26,34 +27,40 @@ class Tried(NamedTuple):
     why: str
 
 
-def try_families(isolation: Isolation, architectures: dict[str, Architecture]) -> Iterator[Tried]:
+def try_families(isolation: Isolation) -> Iterator[Tried]:
     """Every tiny family, as it is saved by the installed transformers, with no engine kwargs."""
     for name in [*FAMILIES, smollm2.NAME]:
         try:
             folder = isolation.call(tiny.build, name, [], answer=Path)
             facts = read_facts(folder)
-            why = _try(isolation, folder, facts.architectures[0], architectures)
+            why = problem(isolation, folder, *reference_and_task(isolation, folder), {})
         except HarnessError as error:
             why = str(error).splitlines()[0]
         yield Tried(name, None if why else layout(facts, name), why)
 
 
-def _try(
-    isolation: Isolation, folder: Path, declared: str, architectures: dict[str, Architecture]
-) -> str:
-    """Why the engine does not load it rightly; empty if it does."""
-    known = architectures.get(declared)
-    generates = known is not None and "is_text_generation_model" in known.flags
-    pooled: Task = "classify" if declared.endswith("Classification") else "embed"
-    wanted = Reference([], list(PROMPT))
-    if generates:
+def reference_and_task(isolation: Isolation, healthy: Path) -> tuple[Reference, Task]:
+    """What to ask the engine of a healthy checkpoint, and what transformers answers; for a pooling
+    model only that there is an answer is asked.
+    """
+    (declared, *_) = read_facts(healthy).architectures
+    known = engine_record(default_vllm()).architectures.get(declared)
+    if known and "is_text_generation_model" in known.flags:
         wanted = isolation.call(
-            reference, str(folder), declared, Wanted(), "float32", "cpu", answer=Reference
+            reference, str(healthy), declared, Wanted(), "float32", "cpu", answer=Reference
         )
-    task = "generate" if generates else pooled
-    outcome = engine.run(isolation, Request(str(folder), wanted.prompt, {}, task), 600)
+        return wanted, "generate"
+    task: Task = "classify" if declared.endswith("Classification") else "embed"
+    return Reference([], list(PROMPT)), task
+
+
+def problem(
+    isolation: Isolation, folder: Path, wanted: Reference, task: Task, kwargs: dict[str, Any]
+) -> str:
+    """Why the engine does not load a checkpoint and answer rightly; empty if it does."""
+    outcome = engine.run(isolation, Request(str(folder), wanted.prompt, kwargs, task), 600)
     if not outcome.ok:
         return f"{outcome.stage}: {(outcome.error or '').strip().splitlines()[0]}"
-    if generates and not compare(outcome, wanted, "float32").ok:
+    if task == "generate" and not compare(outcome, wanted, "float32").ok:
         return "it answers otherwise than transformers"
     return ""

@@ -15,10 +15,13 @@ import msgspec
 
 from presets.facts import Facts
 from presets.registry import DATA
+from presets.schema import Mark
 from presets.tree import lookup
 
 PROCESSOR = ("processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json")
 TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json")
+HARMLESS: frozenset[Mark] = frozenset({"extra-special-tokens-list"})
+"""Wrong for an engine with transformers 4 only, which that fault's versions say."""
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
@@ -61,8 +64,9 @@ def layout(facts: Facts, family: str) -> Layout:
 def seen_to_load(facts: Facts, known: Iterable[Layout]) -> tuple[Layout | None, str]:
     """The layout that the checkpoint has; or None and why none of those known is its own."""
     declared = facts.architectures[0] if facts.architectures else ""
-    if facts.unread:
-        return None, facts.unread[0]
+    wrong = [found for mark, found in facts.marks.items() if mark not in HARMLESS]
+    if facts.unread or wrong:
+        return None, (*facts.unread, *wrong)[0]
     near = [one for one in known if one.architecture == declared]
     if not near:
         return None, f"no checkpoint of {declared or 'no declared class'} was run"
@@ -99,11 +103,15 @@ def _differs(ours: Layout, theirs: Layout, facts: Facts) -> str:
         return f"a tensor {new[0]}, which the one that ran did not have"
     if gaps := sorted(n for n, every in theirs.names.items() if every and not ours.names.get(n, 1)):
         return f"{gaps[0]} is not there for every index"
+    lists = _lists(facts.tensors)
+    for head, indexes in lists.items():
+        if lost_at := set(range(max(indexes))) - indexes:
+            return f"no tensor {head}{min(lost_at)}"
     layers = lookup(facts.config, "text_config.num_hidden_layers")
     layers = layers if isinstance(layers, int) else facts.config.get("num_hidden_layers")
-    counted = _lengths(facts.tensors)
-    if isinstance(layers, int) and counted and layers not in counted.values():
-        return f"num_hidden_layers is {layers}, the tensors are of {sorted(set(counted.values()))}"
+    lengths = {len(indexes) for indexes in lists.values()}
+    if isinstance(layers, int) and lengths and layers not in lengths:
+        return f"num_hidden_layers is {layers}, the tensors are of {sorted(lengths)}"
     return ""
 
 
@@ -139,11 +147,11 @@ def _split(name: str) -> tuple[str, str, str]:
     return name[: match.start()], match[0], name[match.end() :]
 
 
-def _lengths(names: Iterable[str]) -> dict[str, int]:
-    """The length of each list of modules that is whole: 0 to n - 1."""
+def _lists(names: Iterable[str]) -> dict[str, set[int]]:
+    """The indexes of each list of modules, by what is before them."""
     lists: dict[str, set[int]] = defaultdict(set)
     for name in names:
         head, index, _ = _split(name)
         if index:
             lists[head].add(int(index))
-    return {head: len(found) for head, found in lists.items() if max(found) == len(found) - 1}
+    return lists
