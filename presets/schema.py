@@ -17,7 +17,7 @@ VersionRange = Annotated[str, Meta(pattern=r"^>=", description="'>=A' or '>=A,<B
 DottedKey = Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*(?:\.\w+)*$")]
 Stage = Literal["config", "construct", "load", "profile", "generate", "parity", "sync"]
 Device = Literal["cpu", "cuda"]
-Task = Literal["generate", "embed", "token_embed", "classify", "reward"]
+Task = Literal["generate", "embed", "token_embed", "classify", "token_classify", "reward"]
 Pooling = Literal["last", "cls", "mean", "splade"]
 
 
