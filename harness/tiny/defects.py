@@ -254,6 +254,27 @@ def _shift_tensor(draft: Draft, argument: str) -> None:
         draft.tensors[found] = draft.tensors[found] + float(number)
 
 
+@_defect("adapter-only")
+def _adapter_only(draft: Draft, _: str) -> None:
+    """Only a LoRA adapter was saved, as PEFT saves it, with the tokenizer."""
+    import torch
+    from safetensors.torch import save_file
+
+    pairs = {}
+    for name, tensor in draft.tensors.items():
+        if name.endswith("q_proj.weight"):
+            module = f"base_model.model.{name.removesuffix('.weight')}"
+            pairs[f"{module}.lora_A.weight"] = torch.zeros(4, tensor.shape[1])
+            pairs[f"{module}.lora_B.weight"] = torch.zeros(tensor.shape[0], 4)
+    del draft.tensors  # none of them is saved
+    for path in (*draft.folder.glob("*.safetensors"), *draft.folder.glob("*config.json")):
+        if path.name != "tokenizer_config.json":
+            path.unlink()
+    save_file(pairs, draft.folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    config = {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj"]}
+    (draft.folder / "adapter_config.json").write_text(json.dumps(config))
+
+
 def _some(defect: str, found: list[Any], otherwise: str) -> Iterator[Any]:
     if not found:
         raise UnknownDefectError(f"{defect}: nothing to change: {otherwise}")
