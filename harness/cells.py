@@ -63,6 +63,7 @@ def cells(
         for preset in presets
         for claim in preset.claims
         if (claim.on_hub == hub or preset.unproven)
+        and not (hub and claim.control == "unknown")
         and (device is None or claim.device in (None, device))
         and version in parse_range(claim.vllm)
     ]

@@ -106,7 +106,7 @@ def _generate(llm: Any, request: Request) -> tuple[list[Step], str, list[float |
     prompt: Any = {"prompt_token_ids": request.prompt}
     if request.task == "embed":
         return [], "", _finite(llm.embed([prompt], use_tqdm=False)[0].outputs.embedding)
-    if request.task == "token_embed":
+    if request.task in ("token_embed", "token_classify"):
         output = llm.encode([prompt], pooling_task=request.task, use_tqdm=False)[0].outputs.data
         return [], "", _finite(output.flatten().tolist())
     if request.task in ("classify", "reward"):

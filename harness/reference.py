@@ -3,6 +3,7 @@ comparison of an engine run with it. Runs in a child, as everything that needs t
 """
 
 import math
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -83,8 +84,12 @@ def _vector(model: Any, text: Any, inputs: Any, wanted: Wanted) -> list[float]:
     output = model(input_ids=inputs, output_hidden_states=True)
     if wanted.pooling == "splade":
         return _floats(output.logits[0].relu().log1p().amax(0))
-    if wanted.task in ("embed", "token_embed"):
-        states = output.hidden_states[-1][0].float()
+    if wanted.task in ("embed", "token_embed", "token_classify"):
+        states = _project(output.hidden_states[-1][0].float(), model.name_or_path, wanted.task)
+        # a tiny checkpoint whose claims ask for that many by ``pooler_config.dimensions``
+        states = states[:, : getattr(model.config, "asked_dimensions", None)]
+        if wanted.task == "token_classify":  # a lexical weight for each token
+            return _floats(states.relu())
         if wanted.task == "embed":
             pooled = {"cls": states[0], "last": states[-1], "mean": states.mean(0)}
             states = pooled[wanted.pooling or "last"]
@@ -98,6 +103,29 @@ def _vector(model: Any, text: Any, inputs: Any, wanted: Wanted) -> list[float]:
         return _floats(logits)
     independent = len(logits) == 1 or model.config.problem_type == "multi_label_classification"
     return _floats(logits.sigmoid() if independent else logits.softmax(-1))
+
+
+def _project(states: Any, folder: str, task: Task) -> Any:
+    """The hidden states through the head that a late-interaction model or an embedder keeps beside
+    the layers: a tensor ``linear.weight``, or a file of its own.
+    """
+    import torch
+    from safetensors import safe_open
+
+    heads = {"token_embed": ["colbert_linear.pt"], "token_classify": ["sparse_linear.pt"]}
+    for name in (*heads.get(task, []), "1_Dense/model.safetensors", "model.safetensors"):
+        if not (path := Path(folder) / name).exists():
+            continue
+        if path.suffix == ".pt":
+            found = torch.load(path)
+        else:
+            with safe_open(path, "pt") as file:
+                names = {"linear.weight", "linear.bias"} & set(file.keys())
+                found = {key.removeprefix("linear."): file.get_tensor(key) for key in names}
+        if "weight" in found:
+            values = {key: tensor.to(states) for key, tensor in found.items()}
+            return torch.nn.functional.linear(states, **values)
+    return states
 
 
 def _floats(values: Any) -> list[float]:

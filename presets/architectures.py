@@ -61,7 +61,8 @@ def absent(name: str, vllm: str) -> str:
 
 def unheard_of(name: str) -> str:
     """Why an architecture is taken for a mistake: no recorded version has it; empty if one has."""
-    if any(engine(version).has(name) for version in engine_versions()):
+    records = [engine(version) for version in engine_versions()]
+    if any(e.has(name) or name in e.previously_supported for e in records):
         return ""
     known = {known for version in engine_versions() for known in engine(version).architectures}
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.7)

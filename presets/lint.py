@@ -12,7 +12,7 @@ from presets.architectures import absent, named, unheard_of
 from presets.arguments import check_arguments
 from presets.errors import DataError, UnknownArgumentError
 from presets.ranges import parse_range
-from presets.registry import DATA, engine_versions
+from presets.registry import DATA, consumer_names, engine_versions, names
 from presets.schema import ConsumerFile, PresetFile, json_schema
 from presets.tree import leaves
 from presets.validate import read_consumer, read_preset
@@ -25,7 +25,11 @@ SCHEMAS: dict[str, type[PresetFile] | type[ConsumerFile]] = {
 
 def shipped() -> list[Path]:
     """Every data file of the package."""
-    return [p for kind in ("presets", "consumers") for p in sorted((DATA / kind).glob("*.toml"))]
+    return [
+        DATA / kind / f"{name}.toml"
+        for kind, found in (("presets", names()), ("consumers", consumer_names()))
+        for name in found
+    ]
 
 
 def lint(paths: Iterable[Path | str]) -> list[str]:
@@ -86,11 +90,11 @@ def _preset(file: PresetFile) -> Iterable[str]:
         where = f"kwargs[{i}].engine"
         yield from _unknown(block.engine, block.vllm, where)
         yield from _no_json(block.engine, where)
-        for key, names in named(block.engine):
-            if not _is_names(names):
-                yield f"{where}.{key}: must be a list of class names, got {names!r}"
+        for key, classes in named(block.engine):
+            if not _is_names(classes):
+                yield f"{where}.{key}: must be a list of class names, got {classes!r}"
                 continue
-            yield from _no_such_class(names, block.vllm, f"{where}.{key}")
+            yield from _no_such_class(classes, block.vllm, f"{where}.{key}")
     for i, claim in enumerate(file.claims):
         yield from _unknown(claim.engine, claim.vllm, f"claims[{i}].engine")
 

@@ -17,7 +17,7 @@ VersionRange = Annotated[str, Meta(pattern=r"^>=", description="'>=A' or '>=A,<B
 DottedKey = Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*(?:\.\w+)*$")]
 Stage = Literal["config", "construct", "load", "profile", "generate", "parity", "sync"]
 Device = Literal["cpu", "cuda"]
-Task = Literal["generate", "embed", "token_embed", "classify", "reward"]
+Task = Literal["generate", "embed", "token_embed", "classify", "token_classify", "reward"]
 Pooling = Literal["last", "cls", "mean", "splade"]
 
 Mark = Literal[
@@ -98,8 +98,9 @@ class Claim(Closed, frozen=True):
     checkpoint: Annotated[str, Meta(min_length=1)]
     """A family of ``harness.tiny`` ("gemma4"), or a Hub repository ("google/gemma-4-E2B-it")."""
     vllm: VersionRange
-    control: Failure | Literal["ok", "wrong"]
-    """Without the preset: a declared failure, silently "wrong", or "ok" (not needed here)."""
+    control: Failure | Literal["ok", "wrong", "unknown"]
+    """Without the preset: a declared failure, silently "wrong", or "ok" (not needed here). In an
+    unproven preset "unknown", where the harness has no way to see it, such as with images."""
     sources: Sources
     defects: list[str] = field(default_factory=list)
     """Applied to the healthy checkpoint in this order."""
@@ -133,8 +134,10 @@ class Claim(Closed, frozen=True):
         return "/" in self.checkpoint
 
     @property
-    def expected(self) -> Literal["needed", "unneeded", "excluded"]:
+    def expected(self) -> Literal["needed", "unneeded", "excluded", "unknown"]:
         """The verdict that makes the claim true."""
+        if self.control == "unknown":
+            return "unknown"
         if self.treatment != "ok":
             return "excluded"
         return "unneeded" if self.control == "ok" else "needed"

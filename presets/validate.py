@@ -135,12 +135,14 @@ def _preset_problems(file: PresetFile) -> Iterable[str]:
     for i, claim in enumerate(file.claims):
         found += [f"claims[{i}].{problem}" for problem in _claim_problems(claim, window)]
     found += [f"claims: {problem}" for problem in _clashing(file.claims)]
-    if not any(claim.expected == "needed" for claim in file.claims):
+    if not file.unproven and not any(claim.expected == "needed" for claim in file.claims):
         found.append("claims: none says that the preset is needed")
     if bool(file.unproven) != all(claim.on_hub for claim in file.claims):
         found.append(
             "unproven: why no claim is about a tiny checkpoint; where one is, leave it out"
         )
+    if not file.unproven and any(claim.control == "unknown" for claim in file.claims):
+        found.append('claims: control = "unknown" is for an unproven preset')
     return found
 
 

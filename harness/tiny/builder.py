@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import UnknownFamilyError
@@ -103,6 +104,12 @@ def _publish(draft: Path, out: Path) -> None:
 def _build_family(family: Family, out: Path) -> None:
     import transformers
 
+    if family.post:
+        with tempfile.TemporaryDirectory(dir=out.parent) as scratch:
+            saved = Path(scratch) / "saved"
+            _build_family(replace(family, post=()), saved)
+            _defects.apply(saved, out, list(family.post))
+        return
     ids = token_ids(dict(family.special))
     model_class = getattr(transformers, family.architecture)
     named = {key: ids[token] for key, token in family.token_ids.items()}

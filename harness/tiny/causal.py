@@ -99,4 +99,31 @@ FAMILIES: dict[str, Family] = {
     ),
     "bloom": Family(architecture="BloomForCausalLM", config=_OLDER_SIZES),
     "falcon": Family(architecture="FalconForCausalLM", config=_OLDER_SIZES),
+    "phi": Family(architecture="PhiForCausalLM", config=SIZES),
+    "stablelm": Family(architecture="StableLmForCausalLM", config=SIZES),
+    "olmoe": Family(
+        architecture="OlmoeForCausalLM",
+        config={**SIZES, "num_experts": 4, "num_experts_per_tok": 2},
+    ),
+    "qwen2-moe": Family(
+        architecture="Qwen2MoeForCausalLM",
+        config={
+            **SIZES,
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 64,
+            "shared_expert_intermediate_size": 64,
+        },
+    ),
+    "gptj": Family(
+        architecture="GPTJForCausalLM",
+        config={**_OLDER_SIZES, "n_positions": 512, "n_inner": 128, "rotary_dim": 16},
+    ),
+    "gpt-bigcode": Family(
+        architecture="GPTBigCodeForCausalLM",
+        config={**_OLDER_SIZES, "n_positions": 512, "n_inner": 128},
+    ),
+    "smollm3": Family(architecture="SmolLM3ForCausalLM", config=SIZES),
+    "ministral3": Family(architecture="Ministral3ForCausalLM", config={**SIZES, "head_dim": 32}),
+    "nemotron": Family(architecture="NemotronForCausalLM", config=SIZES),
 }

@@ -8,6 +8,7 @@ to tiny and to downloaded checkpoints alike. A new one is a decorated function h
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -141,6 +142,19 @@ def _drop_tensor(draft: Draft, argument: str) -> None:
         del draft.tensors[name]
 
 
+@_defect("rename")
+def _rename(draft: Draft, argument: str) -> None:
+    """Tensors have another prefix, as in ``rename=vision_tower.=>model.vision_tower.``; without an
+    old one, ``rename==>bert.``, every name gets the new one.
+    """
+    old, _, new = argument.partition("=>")
+    found = [name for name in draft.tensors if name.startswith(old)]
+    renamed = {name: new + name.removeprefix(old) for name in _some("rename", found, argument)}
+    tensors = {renamed.get(name, name): tensor for name, tensor in draft.tensors.items()}
+    draft.tensors.clear()
+    draft.tensors.update(tensors)
+
+
 @_defect("set-key")
 def _set_key(draft: Draft, argument: str) -> None:
     """A key of config.json holds something else, as in ``set-key=text_config.vocab_size=7`` (the
@@ -204,6 +218,61 @@ def _stale_consolidated(draft: Draft, _: str) -> None:
             renamed = renamed.replace(old, new)
         stale[renamed] = tensor.flip(0).contiguous()
     save_file(stale, draft.folder / "consolidated.safetensors", metadata={"format": "pt"})
+
+
+@_defect("add-tensor")
+def _add_tensor(draft: Draft, argument: str) -> None:
+    """A tensor of random values: ``add-tensor=linear.weight=32x64``, or in a file of its own, which
+    it is added to: ``add-tensor=1_Dense/model.safetensors:linear.weight=32x64``.
+    """
+    import torch
+
+    where, _, shape = argument.rpartition("=")
+    file, _, name = where.rpartition(":")
+    seed = torch.Generator().manual_seed(zlib.crc32(where.encode()))
+    sizes = [int(size) for size in shape.split("x")]
+    tensor = torch.randn(sizes, generator=seed) / sizes[-1] ** 0.5
+    if not file:
+        draft.tensors[name] = tensor
+        return
+    from safetensors.torch import load_file, save_file
+
+    path = draft.folder / file
+    path.parent.mkdir(exist_ok=True)
+    pickled = path.suffix in (".pt", ".bin")
+    load = torch.load if pickled else load_file
+    tensors = {**(load(path) if path.exists() else {}), name: tensor}
+    path.unlink(missing_ok=True)  # it may be a link to the healthy one
+    (torch.save if pickled else save_file)(tensors, path)
+
+
+@_defect("shift-tensor")
+def _shift_tensor(draft: Draft, argument: str) -> None:
+    """A number is added to every value of a tensor, as in ``shift-tensor=classifier.bias=4.5``."""
+    name, _, number = argument.partition("=")
+    for found in _some("shift-tensor", [n for n in draft.tensors if n == name], argument):
+        draft.tensors[found] = draft.tensors[found] + float(number)
+
+
+@_defect("adapter-only")
+def _adapter_only(draft: Draft, _: str) -> None:
+    """Only a LoRA adapter was saved, as PEFT saves it, with the tokenizer."""
+    import torch
+    from safetensors.torch import save_file
+
+    pairs = {}
+    for name, tensor in draft.tensors.items():
+        if name.endswith("q_proj.weight"):
+            module = f"base_model.model.{name.removesuffix('.weight')}"
+            pairs[f"{module}.lora_A.weight"] = torch.zeros(4, tensor.shape[1])
+            pairs[f"{module}.lora_B.weight"] = torch.zeros(tensor.shape[0], 4)
+    del draft.tensors  # none of them is saved
+    for path in (*draft.folder.glob("*.safetensors"), *draft.folder.glob("*config.json")):
+        if path.name != "tokenizer_config.json":
+            path.unlink()
+    save_file(pairs, draft.folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    config = {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj"]}
+    (draft.folder / "adapter_config.json").write_text(json.dumps(config))
 
 
 def _some(defect: str, found: list[Any], otherwise: str) -> Iterator[Any]:

@@ -31,6 +31,8 @@ class Family:
     """Argument of the processor -> class name in transformers and its arguments."""
     files: Mapping[str, Any] = field(default_factory=dict)
     """JSON files beside the model: path -> content."""
+    post: tuple[str, ...] = ()
+    """Defects that make it what it is on the Hub, where transformers saves it in another form."""
 
 
 SPECIAL = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}

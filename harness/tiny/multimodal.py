@@ -1,5 +1,6 @@
 """Multimodal models: towers, special tokens, and a processor."""
 
+from dataclasses import replace
 from typing import Any
 
 from harness.tiny.family import QWEN2_VL_PARTS, QWEN2_VL_PIXELS, QWEN_VISION_SPECIAL, SIZES, Family
@@ -61,6 +62,8 @@ _PIXTRAL_PARTS: Any = {
         "image_processor": ("PixtralImageProcessor", {"size": {"longest_edge": 56}}),
     },
 }
+_PUBLISHED_TOWER = ("rename=vision_tower.=>vision_tower.vision_model.",)
+"""transformers 5.19 saves SigLIP and CLIP without the inner name."""
 _PINPOINTS = [[56, 112], [112, 56]]
 _CLIP_CROP = {"size": {"shortest_edge": 56}, "crop_size": {"height": 56, "width": 56}}
 
@@ -363,4 +366,109 @@ FAMILIES: dict[str, Family] = {
             "video_processor": ("Glm4vVideoProcessor", {}),
         },
     ),
+    "paligemma": Family(
+        architecture="PaliGemmaForConditionalGeneration",
+        config={
+            # the engine attends in both directions among image tokens only
+            "text_config": {
+                **SIZES,
+                "head_dim": 32,
+                "num_hidden_layers": 3,
+                "use_bidirectional_attention": False,
+            },
+            "vision_config": {**_SIGLIP, "vision_use_head": False},
+            "hidden_size": 64,
+            "projection_dim": 64,
+            "vocab_size": VOCAB_SIZE,
+        },
+        special={"image_token": "<image>", "newline": "\n"},  # vLLM looks it up
+        token_ids={"image_token_index": "<image>"},
+        processor="PaliGemmaProcessor",
+        processor_parts={
+            "image_processor": (
+                "SiglipImageProcessor",
+                {"size": {"height": 56, "width": 56}, "image_seq_length": 16},
+            ),
+        },
+        post=_PUBLISHED_TOWER,
+    ),
+    "cohere2-vision": Family(
+        architecture="Cohere2VisionForConditionalGeneration",
+        config={
+            # The engine's windows hold one token more than transformers', which leaves the scale of
+            # the logits out under the multimodal class.
+            "text_config": {**SIZES, "head_dim": 32, "sliding_window": 64, "logit_scale": 1.0},
+            "vision_config": {**_SIGLIP, "vision_use_head": False},
+            "alignment_intermediate_size": 64,
+        },
+        special={
+            "boi_token": "<|START_OF_IMG|>",
+            "eoi_token": "<|END_OF_IMG|>",
+            "image_token": "<|IMG_PATCH|>",
+            "img_line_break_token": "<|IMG_LINE_BREAK|>",
+        },
+        token_ids={"image_token_id": "<|IMG_PATCH|>"},
+        processor="Cohere2VisionProcessor",
+        processor_parts={
+            "image_processor": (
+                "Cohere2VisionImageProcessor",
+                {"size": {"height": 56, "width": 56}, "patch_size": 14},
+            ),
+        },
+        post=("rename=model.vision_tower.=>model.vision_tower.vision_model.",),
+    ),
+    "qwen2-audio": Family(
+        architecture="Qwen2AudioForConditionalGeneration",
+        config={
+            "text_config": {**SIZES, "tie_word_embeddings": False},
+            "audio_config": {
+                "d_model": 64,
+                "encoder_layers": 1,
+                "encoder_attention_heads": 2,
+                "encoder_ffn_dim": 128,
+                "num_mel_bins": 128,
+            },
+        },
+        special={
+            "audio_token": "<|AUDIO|>",
+            "audio_bos_token": "<|audio_bos|>",
+            "audio_eos_token": "<|audio_eos|>",
+        },
+        token_ids={"audio_token_index": "<|AUDIO|>"},
+        processor="Qwen2AudioProcessor",
+        processor_parts={"feature_extractor": ("WhisperFeatureExtractor", {"feature_size": 128})},
+        post=("rename=language_model.model.model.=>language_model.model.",),
+    ),
+    "granite-speech": Family(
+        architecture="GraniteSpeechForConditionalGeneration",
+        config={
+            "text_config": {**SIZES, "model_type": "granite", "tie_word_embeddings": False},
+            "encoder_config": {
+                "num_layers": 2,
+                "hidden_dim": 64,
+                "num_heads": 2,
+                "dim_head": 32,
+                "output_dim": 32,
+            },
+            "projector_config": {
+                "model_type": "blip_2_qformer",
+                "hidden_size": 64,
+                "intermediate_size": 128,
+                "num_hidden_layers": 1,
+                "num_attention_heads": 2,
+                "encoder_hidden_size": 64,
+            },
+            "has_lora_adapter": False,
+            "tie_word_embeddings": False,
+        },
+        special={"audio_token": "<|audio|>"},
+        token_ids={"audio_token_index": "<|audio|>"},
+        processor="GraniteSpeechProcessor",
+        processor_parts={"audio_processor": ("GraniteSpeechFeatureExtractor", {})},
+        post=("rename=language_model.model.model.=>language_model.model.",),
+    ),
+}
+FAMILIES |= {  # as they are on the Hub
+    f"{name}-published": replace(FAMILIES[name], post=_PUBLISHED_TOWER)
+    for name in ("gemma3", "llava", "llava-next")
 }
