@@ -114,7 +114,7 @@ def _is_name(value: object) -> bool:
 
 def _tensors(source: Source, marks: dict[Mark, str], unread: list[str]) -> dict[str, Tensor | None]:
     tensors: dict[str, Tensor | None] = {}
-    by_shard: dict[str, set[str]] = {}
+    by_shard: dict[str, dict[str, Tensor]] = {}
     left = MAX_HEADERS
 
     def read(shard: str, start: int, length: int) -> bytes:
@@ -136,7 +136,7 @@ def _tensors(source: Source, marks: dict[Mark, str], unread: list[str]) -> dict[
             marks.setdefault("unreadable-file", str(error))
             unread.append(str(error))
         else:
-            by_shard[shard] = set(found)
+            by_shard[shard] = found
             tensors.update(found)
     if INDEX not in source.files:
         return tensors
@@ -145,12 +145,13 @@ def _tensors(source: Source, marks: dict[Mark, str], unread: list[str]) -> dict[
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise CheckpointError(f"{source.name}/{INDEX}: {error}") from None
     for name, shard in index.weight_map.items():
-        if not _PLAIN.fullmatch(shard):
+        if shard in by_shard:
+            if name not in by_shard[shard]:
+                marks.setdefault("index-mismatch", f"{name} is not in {shard}")
+        elif not _PLAIN.fullmatch(shard):
             marks.setdefault("unsafe-index", f"{name!r} in {shard!r}")
         elif shard not in source.files:
             marks.setdefault("missing-shards", f"{shard}, which has {name}")
-        elif shard in by_shard and name not in by_shard[shard]:
-            marks.setdefault("index-mismatch", f"{name} is not in {shard}")
         tensors.setdefault(name, None)
     return tensors
 

@@ -100,7 +100,7 @@ def _check_layout(tensors: dict[str, Tensor], size: int) -> None:
     end = 0
     for name, tensor in sorted(tensors.items(), key=_offsets):
         first, after = tensor.data_offsets
-        if first != end or after < first:
+        if first != end:
             raise HeaderError(f"{name!r}: bytes {first} to {after} overlap others or leave a hole")
         bits = _BITS.get(tensor.dtype)
         if bits is None:

@@ -91,7 +91,10 @@ REFUSED = {
     "a shape too large": (made(entry(None, shape=[2])), r"'a': 4 bytes for F32 \[2\]"),
     "a shape too small": (made(entry(None, shape=[0])), r"'a': 4 bytes for F32 \[0\]"),
     "half a byte": (made({"a": {**ONE, "dtype": "F4", "shape": [7]}}), "'a': 4 bytes for F4"),
-    "ends before it begins": (made(entry(None, data_offsets=[4, 0])), "'a': bytes 4 to 0"),
+    "ends before it begins": (
+        made(entry(None, data_offsets=[4, 0])),
+        "'a': bytes 4 to 0|'a': -4 bytes",
+    ),
     "a hole in front": (made(entry(None, data_offsets=[4, 8]), 8), "'a': bytes 4 to 8"),
     "an overlap": (made({"a": ONE, "b": {**ONE, "data_offsets": [2, 6]}}, 6), "'b': bytes 2 to 6"),
     "the same bytes": (made({"a": ONE, "b": ONE}), "'b': bytes 0 to 4"),
@@ -106,7 +109,7 @@ REFUSED = {
     ),
     "a name twice, once wrong": (made(b'{"a":1,"a":' + TEXT.encode() + b"}"), "there twice"),
     "a name twice, hidden by a colon": (
-        made(b'{"b":1,"b\\u003A":' + TEXT.encode() + b"}"),
+        made(b'{"b\\u003A":1,"b\\u003A":' + TEXT.encode() + b"}"),
         "malformed",
     ),
     "a name twice, hidden by an escape": (
