@@ -8,13 +8,10 @@ import json
 import sys
 import warnings
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 import presets
 from presets import scaffold
@@ -27,6 +24,9 @@ from presets.registry import bind, engine_versions
 from presets.registry import consumer as read_consumer
 from presets.render import as_json, render
 from presets.schema import ConsumerFile
+
+if TYPE_CHECKING:  # a quarter of the time that a check takes, and it prints without it
+    from rich.console import Console
 
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["human", "json"]), default="human", show_default=True
@@ -183,17 +183,25 @@ def check(checkpoint: str, vllm: str | None, consumer: str | None, form: str) ->
 def _said(found: presets.Check) -> list[str]:
     """One line for what loads; else the reason, the fix, and what else there is."""
     if found.verdict in ("loads", "unknown"):
-        return [f"{found.verdict}: {found.reason}"]
-    lines = [f"{found.verdict} {found.code}: {found.reason}", f"  {found.fix}"]
+        return [f"{found.verdict}: {_plain(found.reason)}"]
+    lines = [f"{found.verdict} {found.code}: {_plain(found.reason)}", f"  {found.fix}"]
     for one in found.also:
-        lines += [f"also {one.verdict} {one.code}: {one.reason}", f"  {one.fix}"]
+        lines += [f"also {one.verdict} {one.code}: {_plain(one.reason)}", f"  {one.fix}"]
     return lines
+
+
+def _plain(text: str) -> str:
+    """A line with words of a stranger's files in it: no control characters, not endless."""
+    if len(text) > 1000:
+        text = f"{text[:700]} ... {text[-200:]}"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _annotation(found: presets.Check) -> str:
     """A workflow command of GitHub Actions."""
     level = {"loads": "notice", "unknown": "warning"}.get(found.verdict, "error")
-    text = " ".join(filter(None, [f"{found.checkpoint}: {found.reason}.", found.fix]))
+    reason = _plain(f"{found.checkpoint}: {found.reason}")
+    text = " ".join(filter(None, [f"{reason}.", found.fix]))
     for raw, escaped in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
         text = text.replace(raw, escaped)
     return f"::{level} title=presets {found.code}::{text}"
@@ -326,6 +334,8 @@ def _show_consumer(profile: ConsumerFile) -> None:
 
 
 def _lines(*pairs: tuple[str, str]) -> None:
+    from rich.text import Text
+
     console = _console()
     for label, text in pairs:
         if text:
@@ -333,6 +343,9 @@ def _lines(*pairs: tuple[str, str]) -> None:
 
 
 def _table(columns: list[str], rows: list[list[str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for index, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=index == 0)
@@ -341,13 +354,17 @@ def _table(columns: list[str], rows: list[list[str]]) -> None:
     _console().print(table)
 
 
-def _console() -> Console:
+def _console() -> "Console":
+    from rich.console import Console
+
     # In a pipe a line must stay a line, whatever COLUMNS says.
     return Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 
 
 def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # A file name that is not UTF-8 becomes the JSON escapes of its bytes.
+    click.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -355,6 +372,6 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _fail(text: str) -> NoReturn:
-    first, *rest = text.splitlines()
+    first, *rest = map(_plain, text.splitlines())
     click.echo("\n".join([f"error: {first}", *(f"       {line}" for line in rest)]), err=True)
     sys.exit(2)

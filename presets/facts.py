@@ -1,20 +1,22 @@
 """Facts of a checkpoint: what its files say, without loading a weight.
 
-What is read at most, for each file: 16 MiB of JSON (32 MiB of an index) and 32 MiB of safetensors
-header. Nothing is unpickled, no code of the checkpoint is imported, nothing is written.
+What is read at most: 8 MiB of config.json and of tokenizer_config.json, 32 MiB of an index, and
+of safetensors headers 32 MiB each, 64 MiB together. The worst that these can hold takes less than
+1.5 GiB of memory. Nothing is unpickled, no code of the checkpoint is imported, nothing is written.
 """
 
 import fnmatch
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from presets.errors import CheckpointError
-from presets.header import HeaderError, Tensor, TooLargeError, read_header
+from presets.header import LIMIT, HeaderError, Tensor, TooLargeError, read_header
 from presets.schema import Mark
 from presets.source import Folder, Source
 from presets.tree import MISSING, lookup
@@ -22,8 +24,10 @@ from presets.tree import MISSING, lookup
 INDEX = "model.safetensors.index.json"
 OTHER_FORMATS = ("adapter_config.json", "params.json", "*.gguf")
 """Files of folders that are no checkpoints in the Hugging Face format and have no config.json."""
-MAX_JSON = 16 * 2**20
+MAX_JSON = 8 * 2**20
 MAX_INDEX = 32 * 2**20
+MAX_HEADERS = 64 * 2**20
+"""Of all safetensors files together."""
 _PLAIN = re.compile(r"[^/\\\0]+\.safetensors")
 _EMBEDDINGS = re.compile(
     r"(model\.|language_model\.|transformer\.|bert\.|roberta\.|gpt_neox\.|embeddings\.)*"
@@ -33,6 +37,10 @@ _QUANTIZED = re.compile(
     r"\.(qweight|weight_packed|weight_scale|weight_scale_inv|scales|absmax|quant_map|"
     r"weight\.absmax|weight\.quant_map|input_scale)$"
 )
+
+
+class _Index(msgspec.Struct):
+    weight_map: dict[str, str]
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -54,7 +62,8 @@ class Facts(msgspec.Struct, frozen=True):
     marks: dict[Mark, str]
     """What is wrong at first sight, each with what was found."""
     unread: tuple[str, ...] = ()
-    """Why not everything is known: what was too large to read. Then nothing is taken for absent."""
+    """Why not everything is known: weight files that are damaged, unreadable or too large to read.
+    Then nothing is taken for absent."""
 
 
 def read_facts(source: Source | Path) -> Facts:
@@ -68,10 +77,14 @@ def read_facts(source: Source | Path) -> Facts:
     no_config = "config.json" not in files and any(fnmatch.filter(files, p) for p in OTHER_FORMATS)
     config = {} if no_config else _json_object(source, "config.json", MAX_JSON)
     architectures = config.get("architectures") or []
-    if not isinstance(architectures, list) or not all(isinstance(a, str) for a in architectures):
+    if not isinstance(architectures, list) or not all(map(_is_name, architectures)):
         raise CheckpointError(
-            f"{source.name}/config.json: architectures: expected a list of strings or null"
+            f"{source.name}/config.json: architectures: expected a list of strings or null, and "
+            "each a class name"
         )
+    model_type = config.get("model_type") or ""
+    if not _is_name(model_type):
+        raise CheckpointError(f"{source.name}/config.json: model_type: expected a name or null")
     marks: dict[Mark, str] = {}
     unread: list[str] = []
     tensors = _tensors(source, marks, unread)
@@ -83,7 +96,7 @@ def read_facts(source: Source | Path) -> Facts:
             marks["damaged-tokenizer"] = str(error)
     facts = Facts(
         architectures=tuple(architectures),
-        model_type=str(config.get("model_type") or ""),
+        model_type=model_type,
         config=config,
         tokenizer=tokenizer,
         tensors=tensors,
@@ -95,36 +108,50 @@ def read_facts(source: Source | Path) -> Facts:
     return facts
 
 
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 200 and value.isprintable()
+
+
 def _tensors(source: Source, marks: dict[Mark, str], unread: list[str]) -> dict[str, Tensor | None]:
-    shards = [name for name in source.files if name.endswith(".safetensors")]
     tensors: dict[str, Tensor | None] = {}
-    by_shard: dict[str, set[str]] = {}
-    for shard in shards:
+    by_shard: dict[str, dict[str, Tensor]] = {}
+    left = MAX_HEADERS
+
+    def read(shard: str, start: int, length: int) -> bytes:
+        nonlocal left
+        left -= length
+        return source.read(shard, start, length)
+
+    for shard in source.files:
+        if not shard.endswith(".safetensors"):
+            continue
         try:
-            found = read_header(
-                lambda start, length, name=shard: source.read(name, start, length),  # type: ignore[misc]
-                source.files[shard],
-            )
+            found = read_header(partial(read, shard), source.files[shard], min(LIMIT, left))
         except TooLargeError as error:
             unread.append(f"{shard}: {error}")
-            continue
         except HeaderError as error:
             marks.setdefault("damaged-weights", f"{shard}: {error}")
-            continue
-        by_shard[shard] = set(found)
-        tensors.update(found)
+            unread.append(f"{shard}: {error}")
+        except CheckpointError as error:
+            marks.setdefault("unreadable-file", str(error))
+            unread.append(str(error))
+        else:
+            by_shard[shard] = found
+            tensors.update(found)
     if INDEX not in source.files:
         return tensors
-    weight_map = _json_object(source, INDEX, MAX_INDEX).get("weight_map")
-    if not isinstance(weight_map, dict):
-        raise CheckpointError(f"{source.name}/{INDEX}: weight_map: expected a JSON object")
-    for name, shard in weight_map.items():
-        if not isinstance(shard, str) or not _PLAIN.fullmatch(shard):
-            marks.setdefault("unsafe-index", f"{name} in {shard!r}")
+    try:
+        index = msgspec.json.decode(_read(source, INDEX, MAX_INDEX), type=_Index)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise CheckpointError(f"{source.name}/{INDEX}: {error}") from None
+    for name, shard in index.weight_map.items():
+        if shard in by_shard:
+            if name not in by_shard[shard]:
+                marks.setdefault("index-mismatch", f"{name} is not in {shard}")
+        elif not _PLAIN.fullmatch(shard):
+            marks.setdefault("unsafe-index", f"{name!r} in {shard!r}")
         elif shard not in source.files:
             marks.setdefault("missing-shards", f"{shard}, which has {name}")
-        elif shard in by_shard and name not in by_shard[shard]:
-            marks.setdefault("index-mismatch", f"{name} is not in {shard}")
         tensors.setdefault(name, None)
     return tensors
 
@@ -142,9 +169,9 @@ def _found(facts: Facts, odd: Mapping[str, str]) -> Iterator[tuple[Mark, str]]:
         if tensor and 0 in tensor.shape:
             yield "empty-tensors", f"{name} has shape {list(tensor.shape)}"
             break
+    expected = vocab_size(facts.config)
     for name, tensor in facts.tensors.items():
         rows = tensor.shape[0] if tensor and tensor.shape else 0
-        expected = vocab_size(facts.config)
         if rows and expected and _EMBEDDINGS.fullmatch(name) and rows != expected:
             yield "vocab-mismatch", f"{name} has {rows} rows, vocab_size is {expected}"
             break
@@ -170,16 +197,21 @@ def vocab_size(config: Mapping[str, Any]) -> int:
 
 def _json_object(source: Source, name: str, limit: int) -> dict[str, Any]:
     where = f"{source.name}/{name}"
+    try:
+        value = json.loads(_read(source, name, limit).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{where}: a {type(value).__name__}, expected a JSON object")
+    return value
+
+
+def _read(source: Source, name: str, limit: int) -> bytes:
+    where = f"{source.name}/{name}"
     if name in source.odd:
         raise CheckpointError(f"{where}: {source.odd[name]}")
     if name not in source.files:
         raise CheckpointError(f"{where}: No such file or directory")
     if source.files[name] > limit:
         raise CheckpointError(f"{where}: {source.files[name]} bytes, at most {limit} are read")
-    try:
-        value = json.loads(source.read(name, 0, limit).decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{where}: not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{where}: a {type(value).__name__}, expected a JSON object")
-    return value
+    return source.read(name, 0, source.files[name])

@@ -22,7 +22,7 @@ PROCESSOR = ("processor_config.json", "preprocessor_config.json", "video_preproc
 TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json")
 HARMLESS: frozenset[Mark] = frozenset({"extra-special-tokens-list"})
 """Wrong for an engine with transformers 4 only, which that fault's versions say."""
-_INDEX = re.compile(r"(?<=\.)\d+(?=\.)")
+_INDEX = re.compile(r"(?<=\.)[0-9]{1,6}(?=\.)")
 
 
 class Layout(msgspec.Struct, frozen=True):

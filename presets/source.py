@@ -1,5 +1,6 @@
 """Where the files of a checkpoint are read from: a local folder, byte range by byte range."""
 
+import itertools
 import os
 import stat
 from collections.abc import Mapping
@@ -7,6 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from presets.errors import CheckpointError
+
+MAX_FILES = 50_000
+"""Entries of a folder that are looked at; a folder with more is no checkpoint."""
 
 
 class Source(Protocol):
@@ -29,49 +33,70 @@ class Source(Protocol):
 
 
 class Folder:
-    """A local folder. Links are followed within it, and into the ``blobs`` of a Hub cache."""
+    """A local folder. Links are followed within it, and into the ``blobs`` of a Hub cache.
+
+    CheckpointError where it cannot be listed, or has more than ``MAX_FILES`` entries.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = str(path)
         self.files: dict[str, int] = {}
         self.odd: dict[str, str] = {}
+        self._seen: dict[str, tuple[int, ...]] = {}
         try:
-            entries = sorted(os.scandir(path), key=lambda entry: entry.name)
-        except OSError as error:
-            raise CheckpointError(f"{path}: {error.strerror or error}") from None
+            with os.scandir(path) as entries:
+                found = sorted(entry.name for entry in itertools.islice(entries, MAX_FILES + 1))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path}: {_why(error)}") from None
+        if len(found) > MAX_FILES:
+            raise CheckpointError(f"{path}: more than {MAX_FILES} files, is it a checkpoint?")
         root = Path(os.path.realpath(path))
         allowed = [root]
         if root.parent.name == "snapshots":
             allowed.append(root.parent.parent / "blobs")
-        for entry in entries:
-            try:
-                status = entry.stat()
-            except OSError as error:
-                self.odd[entry.name] = error.strerror or str(error)
-                continue
-            if stat.S_ISDIR(status.st_mode):
-                continue
-            if not stat.S_ISREG(status.st_mode):
-                self.odd[entry.name] = "not a regular file"
-            elif entry.is_symlink() and not _within(Path(os.path.realpath(entry.path)), allowed):
-                self.odd[entry.name] = "a link that leaves the folder"
-            else:
-                self.files[entry.name] = status.st_size
+        for name in found:
+            self._add(name, Path(os.path.realpath(root / name)), allowed)
+
+    def _add(self, name: str, target: Path, allowed: list[Path]) -> None:
+        """Note a file as readable, or why it is not; ``target`` is where its link leads."""
+        try:
+            status = target.stat()
+        except OSError as error:
+            self.odd[name] = _why(error)
+            return
+        if stat.S_ISDIR(status.st_mode):
+            self.odd[name] = "a directory"
+        elif not stat.S_ISREG(status.st_mode):
+            self.odd[name] = "not a regular file"
+        elif not any(target.is_relative_to(folder) for folder in allowed):
+            self.odd[name] = "a link that leaves the folder"
+        else:
+            self.files[name] = status.st_size
+            self._seen[name] = _identity(status)
 
     def read(self, name: str, start: int, length: int) -> bytes:
+        """Exactly ``length`` bytes, or all there are from ``start`` on."""
         path = self.path / name
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-            with os.fdopen(descriptor, "rb") as file:
-                status = os.fstat(descriptor)
-                if not stat.S_ISREG(status.st_mode) or status.st_size != self.files[name]:
-                    raise CheckpointError(f"{path}: changed while it was read")
-                file.seek(start)
-                return file.read(length)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO must not block
+            try:
+                same = _identity(os.fstat(descriptor)) == self._seen[name]
+                text = os.pread(descriptor, length, start) if same else b""
+            finally:
+                os.close(descriptor)
         except OSError as error:
-            raise CheckpointError(f"{path}: {error.strerror or error}") from None
+            raise CheckpointError(f"{path}: {_why(error)}") from None
+        if not same or len(text) != max(0, min(length, self.files[name] - start)):
+            raise CheckpointError(f"{path}: changed while it was read")
+        return text
 
 
-def _within(path: Path, folders: list[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    """What tells a file from another one that was put in its place."""
+    kind = stat.S_IFMT(status.st_mode)
+    return kind, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _why(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
