@@ -20,7 +20,11 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
+from huggingface_hub.utils import (  # type: ignore[attr-defined]
+    build_hf_headers,
+    get_session,
+    hf_raise_for_status,
+)
 
 from presets.errors import CheckpointError
 from presets.source import Folder, Source
@@ -74,7 +78,7 @@ def open_repo(repo: str) -> Source:
     except (HfHubHTTPError, HFValidationError) as error:
         raise CheckpointError(say(error, repo)) from None
     except ERRORS as error:
-        # OfflineModeIsEnabled is one of them. Bad JSON is an answer, and no reason to use the cache.
+        # OfflineModeIsEnabled is one of them; bad JSON is an answer, no reason for the cache.
         if isinstance(error, ValueError):
             raise CheckpointError(say(error, repo)) from None
         return _cached(repo)

@@ -1,17 +1,28 @@
 """``presets.check`` of a repository, against a Hub on localhost; each in a process of its own:
-huggingface_hub reads its settings when it is imported."""
+huggingface_hub reads its settings when it is imported.
+"""
 
 import json
+import struct
 import subprocess
 import sys
 from http import HTTPStatus
 
+import msgspec
 import pytest
 from hub_server import TOKEN, Hub
-from test_check import GEMMA4, TEXT, VISION, safetensors_file
 
 import presets
 from presets.check import open_checkpoint
+
+GEMMA4 = {
+    "architectures": ["Gemma4ForConditionalGeneration"],
+    "model_type": "gemma4",
+    "text_config": {},
+    "vision_config": {},
+}
+TEXT = "model.language_model.norm.weight"
+VISION = "model.vision_tower.norm.weight"
 
 SCRIPT = """
 import json, sys
@@ -29,6 +40,7 @@ def ask(tmp_path):
     def run(hub, name="org/name", code=SCRIPT, **environ):
         done = subprocess.run(
             [sys.executable, "-c", code, name],
+            check=False,
             env=hub.environ(tmp_path / "home") | environ,
             cwd=tmp_path,
             capture_output=True,
@@ -44,7 +56,13 @@ def ask(tmp_path):
 def write(folder, config=GEMMA4, tensors=(TEXT, VISION), shape=1):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
-    safetensors_file(folder / "model.safetensors", tensors, shape)
+    header = {
+        name: {"dtype": "U8", "shape": [shape], "data_offsets": [i * shape, (i + 1) * shape]}
+        for i, name in enumerate(tensors)
+    }
+    text = json.dumps(header).encode()
+    body = struct.pack("<Q", len(text)) + text + bytes(shape * len(tensors))
+    (folder / "model.safetensors").write_bytes(body)
     return folder
 
 
@@ -59,16 +77,10 @@ def write(folder, config=GEMMA4, tensors=(TEXT, VISION), shape=1):
 )
 def test_the_verdict_is_that_on_the_folder(tmp_path, ask, config, tensors):
     folder = write(tmp_path / "ckpt", config, tensors)
-    expected = json.loads(json.dumps(_builtins(presets.check(folder, "0.32.0"))))
+    expected = json.loads(json.dumps(msgspec.to_builtins(presets.check(folder, "0.32.0"))))
     with Hub({"org/name": folder}) as hub:
         assert ask(hub) == {**expected, "checkpoint": "org/name"}
         assert len(hub.requests) == 3  # the list, config.json, one shard
-
-
-def _builtins(found):
-    import msgspec
-
-    return msgspec.to_builtins(found)
 
 
 def test_no_more_of_a_shard_than_its_first_bytes_is_read(tmp_path, ask):
