@@ -3,30 +3,14 @@
 from pathlib import Path
 
 from huggingface_hub import get_token, snapshot_download
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HfHubHTTPError,
-    HFValidationError,
-    LocalEntryNotFoundError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
 
 from harness.errors import HubError
 from harness.outcome import Environment
+from presets.hub import ERRORS, say
 from presets.schema import Claim
 
 PATTERNS = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 """What is fetched: no pickles, no code, no duplicate formats."""
-
-_OTHER_ERRORS: tuple[type[Exception], ...] = (
-    *HfHubHTTPError.__bases__,
-    OSError,
-    HFValidationError,
-)
-"""The bases are those of the HTTP client, another one by huggingface_hub's version: a connection
-that breaks raises one of its errors bare."""
 
 
 def download(repo: str, *, code: bool = False) -> Path:
@@ -40,17 +24,8 @@ def download(repo: str, *, code: bool = False) -> Path:
     patterns = [*PATTERNS, "*.py"] if code else PATTERNS
     try:
         return Path(snapshot_download(name, revision=revision or None, allow_patterns=patterns))
-    except GatedRepoError:
-        raise HubError(f"{repo} is gated: accept its terms on the Hub and set HF_TOKEN") from None
-    except RepositoryNotFoundError:
-        raise HubError(f"{repo} does not exist, or is private and HF_TOKEN is not set") from None
-    except (LocalEntryNotFoundError, OfflineModeIsEnabled):
-        raise HubError(f"{repo} is not in the cache and the Hub cannot be reached") from None
-    except RevisionNotFoundError:
-        raise HubError(f"{name} has no revision {revision!r}") from None
-    except _OTHER_ERRORS as error:
-        text = " ".join(str(error).split())
-        raise HubError(f"{repo}: {type(error).__name__}: {text[:200]}") from None
+    except ERRORS as error:
+        raise HubError(say(error, repo)) from None
 
 
 def cannot_run(claim: Claim, environment: Environment) -> str | None:

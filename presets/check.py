@@ -1,5 +1,6 @@
 """Does a checkpoint load, and if not, what repairs it: decided from its files alone."""
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -7,7 +8,7 @@ import msgspec
 
 from presets.architectures import absent
 from presets.engines import neighbours
-from presets.errors import GuardError, UnsupportedVersionError
+from presets.errors import CheckpointError, GuardError, UnsupportedVersionError
 from presets.facts import Facts, read_facts
 from presets.loads import layouts, seen_to_load
 from presets.merge import merge
@@ -17,6 +18,8 @@ from presets.render import render
 from presets.schema import Condition
 from presets.source import Folder, Source
 from presets.when import matches
+
+_REPO = re.compile(r"\w[\w.-]*/[\w.-]+(@[\w./-]+)?")
 
 Verdict = Literal["loads", "preset", "fault", "unknown"]
 
@@ -59,7 +62,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def check(checkpoint: str | Path, vllm: str | None = None, consumer: str | None = None) -> Check:
-    """The verdict on a local checkpoint.
+    """The verdict on a checkpoint: a local folder, or "org/name[@revision]" on the Hub.
 
     Reads config.json, file names and safetensors headers. ``vllm`` defaults to the installed
     version, or the newest recorded one; ``consumer`` is who builds the engine, e.g.
@@ -72,7 +75,18 @@ def check(checkpoint: str | Path, vllm: str | None = None, consumer: str | None 
     UnsupportedVersionError, UnknownNameError
         ``vllm`` is no version, or ``consumer`` is not known.
     """
-    return check_source(Folder(Path(checkpoint)), vllm, consumer)
+    return check_source(open_checkpoint(checkpoint), vllm, consumer)
+
+
+def open_checkpoint(checkpoint: str | Path) -> Source:
+    """The files of a local folder, which comes first, or of a repository on the Hub."""
+    if isinstance(checkpoint, Path) or Path(checkpoint).exists():
+        return Folder(Path(checkpoint))
+    if not _REPO.fullmatch(checkpoint):
+        raise CheckpointError(f"{checkpoint}: no folder, and no Hub repo id (org/name[@revision])")
+    from presets.hub import open_repo  # costs more than all the rest of the import
+
+    return open_repo(checkpoint)
 
 
 def check_source(source: Source, vllm: str | None = None, consumer: str | None = None) -> Check:

@@ -167,8 +167,8 @@ def get(
 def check(checkpoint: str, vllm: str | None, consumer: str | None, form: str) -> None:
     """Say whether a checkpoint loads, or which preset or repair it needs; no weight is loaded.
 
-    CKPT is a local folder. Exit code 0: it loads; 1: a preset or a fault; 2: not known, or it
-    could not be checked.
+    CKPT is a local folder, or a Hub repo id (org/name[@revision]). Exit code 0: it loads; 1: a
+    preset or a fault; 2: not known, or it could not be checked.
     """
     found = presets.check(checkpoint, vllm, consumer)
     if form == "json":

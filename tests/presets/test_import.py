@@ -18,6 +18,11 @@ def test_asking_for_a_preset_loads_nothing_heavy() -> None:
     assert not modules & set(HEAVY)
 
 
+def test_checking_a_folder_loads_no_hub_client() -> None:
+    code = "import presets\ntry: presets.check('/')\nexcept presets.CheckpointError: pass"
+    assert not loaded(code) & set(HEAVY)
+
+
 def test_merging_loads_nothing_heavy() -> None:
     code = (
         "import presets\n"

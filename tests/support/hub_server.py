@@ -54,6 +54,11 @@ class Hub:
 
     def __init__(self, repos: Mapping[str, Path], gated: Collection[str] = ()) -> None:
         self.gated = gated
+        self.renamed: dict[str, str] = {}
+        self.failing: HTTPStatus | None = None
+        """What every request is answered with, if set."""
+        self.tokens: list[str | None] = []
+        """The Authorization header of each request."""
         self.revisions: dict[tuple[str, str], Revision] = {}
         for name, folder in repos.items():
             repo, _, revision = name.partition("@")
@@ -117,6 +122,16 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         with self.hub.lock:
             self.hub.requests.append((self.command, path))
+            self.hub.tokens.append(self.headers.get("Authorization"))
+        if self.hub.failing:
+            self._error(self.hub.failing)
+            return
+        for old, new in self.hub.renamed.items():
+            if f"/{old}" in path:
+                self._error(
+                    HTTPStatus.TEMPORARY_REDIRECT, headers={"Location": self.path.replace(old, new)}
+                )
+                return
         if match := _MODEL.fullmatch(path):
             repo, kind, revision = match.groups()
             if found := self._find(repo, revision or "main"):
@@ -190,7 +205,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _info(repo: str, found: Revision) -> dict[str, Any]:
-    siblings = [{"rfilename": name} for name in found.files]
+    siblings = [
+        {"rfilename": name, "size": path.stat().st_size} for name, path in found.files.items()
+    ]
     return {"id": repo, "modelId": repo, "sha": found.commit, "siblings": siblings}
 
 
