@@ -13,7 +13,7 @@ from presets.facts import Facts, read_facts
 from presets.loads import layouts, seen_to_load
 from presets.merge import merge
 from presets.preset import Preset
-from presets.registry import bind, consumer, default_vllm, names
+from presets.registry import DATA, bind, consumer, default_vllm, names
 from presets.render import render
 from presets.schema import Condition
 from presets.source import Folder, Source
@@ -127,7 +127,10 @@ def findings(facts: Facts, vllm: str, consumer: str | None = None) -> list[Findi
     equals the condition that asks for more.
     """
     ranked = []
+    declared = facts.architectures[0] if facts.architectures else ""
     for name in names():
+        if not _may_match(name, declared):
+            continue
         try:
             preset = bind(name, vllm, untested=True)
         except UnsupportedVersionError:
@@ -137,6 +140,18 @@ def findings(facts: Facts, vllm: str, consumer: str | None = None) -> list[Findi
             ranked.append((rank, -_asked(condition), name, preset, condition))
     ranked.sort(key=lambda entry: entry[:3])
     return [_finding(preset, condition, facts, consumer) for *_, preset, condition in ranked]
+
+
+def _may_match(name: str, declared: str) -> bool:
+    """Whether some condition in a preset's file names the declared class, or none at all.
+
+    Seen in its text: to parse the TOML of all of them would take most of the time of a check.
+    """
+    _, *conditions = (DATA / "presets" / f"{name}.toml").read_text("utf-8").split("[[when]]")
+    return any(
+        f'"{declared}"' in asked or "\narchitectures" not in asked
+        for asked in (text.partition("\n[[")[0] for text in conditions)
+    )
 
 
 def _finding(preset: Preset, condition: Condition, facts: Facts, consumer: str | None) -> Finding:

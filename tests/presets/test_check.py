@@ -6,7 +6,7 @@ import struct
 import pytest
 
 import presets
-from presets.check import _asked
+from presets.check import _asked, _may_match
 from presets.facts import read_facts
 from presets.registry import load_all
 from presets.schema import Condition
@@ -204,6 +204,15 @@ def test_a_damaged_index_is_named(checkpoint, index):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(presets.CheckpointError, match="absent"):
         presets.check(tmp_path / "absent")
+
+
+def test_no_file_is_left_out_that_may_match():
+    for file in load_all():
+        for condition in file.when:
+            for declared in condition.architectures or ["", "AnyClass"]:
+                assert _may_match(file.name, declared), f"{file.name}: {declared}"
+    assert not _may_match("gemma4-text", "LlamaForCausalLM")
+    assert not _may_match("qwen3-reranker", "Qwen3ForCausalLM")  # it has an intent
 
 
 def test_no_condition_is_empty():
