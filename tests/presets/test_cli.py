@@ -191,7 +191,7 @@ def test_check_of_what_nobody_knows_exits_with_2(folder: Path) -> None:
     (folder / "config.json").write_text("{}")
     result = run(*CHECK, str(folder), code=2)
     assert result.stdout.startswith("unknown: ")
-    assert "absent: No such file" in refusal("check", str(folder / "absent"))
+    assert "absent: no folder" in refusal("check", str(folder / "absent"))
 
 
 def test_consumers() -> None:
