@@ -36,7 +36,7 @@ def checkpoint(tmp_path):
     def make(config, tensors=(TEXT, VISION), files=("processor_config.json",)):
         (tmp_path / "config.json").write_text(json.dumps(config))
         safetensors_file(tmp_path / "model.safetensors", tensors)
-        for name in files:
+        for name in ("tokenizer.json", *files):
             (tmp_path / name).write_text("{}")
         return tmp_path
 
