@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from presets.architectures import absent
 from presets.engines import neighbours
 from presets.errors import CheckpointError, GuardError, UnsupportedVersionError
 from presets.facts import Facts, read_facts
@@ -17,7 +16,7 @@ from presets.registry import DATA, bind, consumer, default_vllm, names
 from presets.render import render
 from presets.schema import Condition
 from presets.source import Folder, Source
-from presets.when import matches
+from presets.when import matches, seen_by
 
 _REPO = re.compile(r"\w[\w.-]*/[\w.-]+(@[\w./-]+)?")
 
@@ -92,9 +91,7 @@ def open_checkpoint(checkpoint: str | Path) -> Source:
 def check_source(source: Source, vllm: str | None = None, consumer: str | None = None) -> Check:
     """As ``check``, wherever the files are."""
     version = vllm or default_vllm()
-    facts = read_facts(source)
-    if facts.architectures and (gone := absent(facts.architectures[0], version)):
-        facts.marks["removed-architecture"] = f"{facts.architectures[0]}: {gone}"
+    facts = seen_by(read_facts(source), version)
     found = findings(facts, version, consumer)
     about = (source.name, version, consumer)
     if found:

@@ -2,11 +2,14 @@
 
 import fnmatch
 
+import msgspec
+
+from presets.architectures import absent
 from presets.errors import UnsupportedVersionError
 from presets.facts import Facts
 from presets.preset import Preset
 from presets.ranges import base_version, parse_range
-from presets.schema import Condition
+from presets.schema import Condition, Mark
 from presets.tree import MISSING, lookup
 
 
@@ -14,7 +17,17 @@ def matches(preset: Preset, facts: Facts) -> Condition | None:
     """The first condition of the preset that the checkpoint meets for the preset's vLLM
     version, None if it meets none.
     """
-    return next((c for c in preset.when if _holds(c, facts, preset.vllm)), None)
+    seen = seen_by(facts, preset.vllm)
+    return next((c for c in preset.when if _holds(c, seen, preset.vllm)), None)
+
+
+def seen_by(facts: Facts, vllm: str) -> Facts:
+    """The facts with what is wrong for one vLLM version: a class that it does not have."""
+    declared = facts.architectures[0] if facts.architectures else ""
+    if not (gone := absent(declared, vllm)):
+        return facts
+    marks: dict[Mark, str] = {**facts.marks, "removed-architecture": f"{declared}: {gone}"}
+    return msgspec.structs.replace(facts, marks=marks)
 
 
 def _holds(condition: Condition, facts: Facts, vllm: str) -> bool:

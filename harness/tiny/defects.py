@@ -254,6 +254,40 @@ def _shift_tensor(draft: Draft, argument: str) -> None:
         draft.tensors[found] = draft.tensors[found] + float(number)
 
 
+@_defect("truncate")
+def _truncate(draft: Draft, name: str) -> None:
+    """A file ends early, as a copy that was broken off: ``truncate=model.safetensors``."""
+    path = draft.folder / name
+    if not path.exists():
+        raise UnknownDefectError(f"truncate={name}: there is no such file")
+    content = path.read_bytes()
+    path.unlink()  # it may be a link to the healthy one
+    path.write_bytes(content[: len(content) * 9 // 10])
+
+
+@_defect("empty-tensor")
+def _empty_tensor(draft: Draft, argument: str) -> None:
+    """Every tensor whose name holds the argument was saved without its values, as shape [0]."""
+    for name in _some("empty-tensor", [n for n in draft.tensors if argument in n], argument):
+        draft.tensors[name] = draft.tensors[name].flatten()[:0].clone()
+
+
+@_defect("lose-shard")
+def _lose_shard(draft: Draft, _: str) -> None:
+    """The weights were saved in two shards with an index, and the second one is missing."""
+    from safetensors.torch import save_file
+
+    names = sorted(draft.tensors)
+    kept = {name: draft.tensors[name] for name in names[: len(names) // 2]}
+    shards = [f"model-0000{n}-of-00002.safetensors" for n in (1, 2)]
+    weight_map = {name: shards[name not in kept] for name in names}
+    del draft.tensors  # none of them is saved again
+    (draft.folder / WEIGHTS).unlink()
+    save_file(kept, draft.folder / shards[0], metadata={"format": "pt"})
+    index = {"metadata": {}, "weight_map": weight_map}
+    (draft.folder / f"{WEIGHTS}.index.json").write_text(json.dumps(index))
+
+
 @_defect("adapter-only")
 def _adapter_only(draft: Draft, _: str) -> None:
     """Only a LoRA adapter was saved, as PEFT saves it, with the tokenizer."""

@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from harness.errors import UnknownDefectError
 from harness.tiny.defects import DEFECTS, apply
+from presets.facts import read_facts
 
 CONFIG = {
     "architectures": ["XForConditionalGeneration"],
@@ -94,3 +95,39 @@ def test_a_defect_that_changes_nothing_is_an_error(damaged, defects):
 
 def test_every_defect_says_what_goes_wrong():
     assert all(function.__doc__ for function in DEFECTS.values())
+
+
+@pytest.fixture
+def ruined(healthy, tmp_path):
+    def apply_to(defect):
+        apply(healthy, tmp_path / "out", [defect])
+        return tmp_path / "out"
+
+    return apply_to
+
+
+def test_a_file_is_cut_short(healthy, ruined):
+    size = (healthy / "model.safetensors").stat().st_size
+    folder = ruined("truncate=model.safetensors")
+    assert (folder / "model.safetensors").stat().st_size == size * 9 // 10
+    assert (healthy / "model.safetensors").stat().st_size == size
+
+
+def test_a_tensor_loses_its_values(ruined):
+    folder = ruined("empty-tensor=norm")
+    empty = {n: t for n, t in read_facts(folder).tensors.items() if 0 in t.shape}
+    assert empty
+    assert all("norm" in name for name in empty)
+
+
+def test_a_shard_is_lost_and_the_index_still_names_it(healthy, ruined):
+    facts = read_facts(ruined("lose-shard"))
+    assert facts.tensors.keys() == read_facts(healthy).tensors.keys()
+    assert "missing-shards" in facts.marks
+
+
+def test_only_an_adapter_is_left(healthy, ruined):
+    facts = read_facts(ruined("adapter-only"))
+    assert facts.config == {}
+    assert "adapter_config.json" in facts.files
+    assert not facts.tensors.keys() & read_facts(healthy).tensors.keys()
