@@ -162,7 +162,7 @@ def _finding(preset: Preset, condition: Condition, facts: Facts, consumer: str |
         preset.name,
         dict(preset),
         f"{condition.why}: {marks}" if marks else condition.why,
-        preset.repair or _handed_over(preset, consumer),
+        preset.repair or handed_over(preset, consumer),
         list(preset.sources),
     )
 
@@ -172,7 +172,7 @@ def code(preset: Preset, condition: Condition) -> str:
     return f"{preset.name}/{condition.code}" if condition.code else preset.name
 
 
-def _handed_over(preset: Preset, name: str | None) -> str:
+def handed_over(preset: Preset, name: str | None) -> str:
     opt_in = {"trust_remote_code": True} if "trust_remote_code" in preset else {}
     profile = consumer(name) if name else None
     try:
