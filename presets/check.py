@@ -24,7 +24,7 @@ _REPO = re.compile(r"\w[\w.-]*/[\w.-]+(@[\w./-]+)?")
 Verdict = Literal["loads", "preset", "fault", "unknown"]
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One preset, or fault, whose condition the checkpoint meets."""
 
     verdict: Literal["preset", "fault"]
@@ -41,7 +41,7 @@ class Finding(msgspec.Struct, frozen=True):
     """Links."""
 
 
-class Check(msgspec.Struct, frozen=True):
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict on one checkpoint for one vLLM version, and what else was found."""
 
     checkpoint: str
