@@ -54,7 +54,8 @@ class Match(Struct, frozen=True):
     """An error text that claims declare, where the log first has it."""
 
     line: int
-    """Of the end of the text, from 1; counted in what was read."""
+    """Where the text is, or the last line read with it where it runs over several; from 1, counted
+    in what was read."""
     text: str
     error: str
     """The regular expression of the claims."""
@@ -180,14 +181,15 @@ def unwrap(line: str) -> tuple[str, str]:
 def _scan(log: BinaryIO) -> _Seen:
     seen, known = _Seen(), _known_classes()
     wanted = {error: Pattern(error) for error in (*_declared(), *(e.error for e in followups()))}
-    before, now, size, number, left = "", [], 0, 1, TAIL
+    before, size, number, left = "", 0, 1, TAIL
+    now: list[tuple[int, str]] = []
 
     def search() -> str:
-        text = squeeze("".join(now))
+        text = squeeze("".join(line for _, line in now))
         window = before + text
         for error, pattern in list(wanted.items()):
             if found := pattern.search(window):
-                seen.errors[error] = (number, _shown(now, window[slice(*found)]))
+                seen.errors[error] = _shown(now, window[slice(*found)])
                 del wanted[error]
         return window[-PIECE:]
 
@@ -198,7 +200,7 @@ def _scan(log: BinaryIO) -> _Seen:
         if not seen.version and (found := _VERSION.search(line)):
             seen.version = found[1]
         if level not in ("DEBUG", "INFO", "WARNING"):  # those are no errors
-            now.append(line)
+            now.append((number, line))
             size += len(line)
         if size >= PIECE:
             before, now, size = search(), [], 0
@@ -207,11 +209,15 @@ def _scan(log: BinaryIO) -> _Seen:
     return seen
 
 
-def _shown(lines: Iterable[str], squeezed: str) -> str:
-    """The line of a match, or the match where it runs over several; printable, 300 characters."""
-    text = next((line for line in lines if squeezed in squeeze(line)), squeezed).strip()
-    text = "".join(c if c.isprintable() else " " for c in text)
-    return text if len(text) <= 300 else f"{text[:297]}..."
+def _shown(lines: list[tuple[int, str]], squeezed: str) -> tuple[int, str]:
+    """Number and text of the line of a match, or of the last line and the match itself where it
+    runs over several; printable, 300 characters.
+    """
+    last = lines[-1][0] if lines else 1
+    same = ((number, line) for number, line in lines if squeezed in squeeze(line))
+    number, text = next(same, (last, squeezed))
+    text = "".join(c if c.isprintable() else " " for c in text.strip())
+    return number, text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def _squeezed_pattern(error: str) -> str:
