@@ -13,13 +13,17 @@ from presets.schema import Condition, PresetFile
 
 VERDICTS = {
     "loads": (
-        "vLLM was seen to load a checkpoint of this layout (class, sub-configs, tensor names), in "
-        "the recorded versions next to the one asked for, and nothing is wrong with the files.",
+        (
+            "vLLM was seen to load a checkpoint of this layout (class, sub-configs, tensor names), in "
+            "the recorded versions next to the one asked for, and nothing is wrong with the files."
+        ),
         "Nothing.",
     ),
     "unknown": (
-        "No condition of a preset or fault holds, and no checkpoint of this layout was seen to "
-        "load: nothing is claimed either way. The reason says what is missing.",
+        (
+            "No condition of a preset or fault holds, and no checkpoint of this layout was seen to "
+            "load: nothing is claimed either way. The reason says what is missing."
+        ),
         "Try the engine. When it fails: presets explain --log FILE.",
     ),
 }

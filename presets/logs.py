@@ -33,7 +33,9 @@ _PREFIX = re.compile(
     r"|[│|┃](?=\s)"
     r")"
 )
-_LOGGER = re.compile(r"\s*(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d [\d:]{8} \[[^\]]{1,200}\]")
+_LOGGER = re.compile(
+    r"\s*(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d [\d:]{8} \[[^\]]{1,200}\]"
+)
 _ESCAPES = re.compile(r"\\[nrt]")
 _DROPPED = re.compile(r"[\s\\│┃]+")
 _CLASS = re.compile(r"\b[A-Z]\w{2,79}\b")

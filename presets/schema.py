@@ -1,7 +1,8 @@
 """What a preset file and a consumer file may hold: closed msgspec structs.
 
-The JSON Schemas in ``data/`` are generated from these, and from the result of ``presets check``
-(``presets lint --write-schema``), and pinned by a test. Checks that a type cannot express live in ``validate.py``.
+The JSON Schemas in ``data/`` are generated from these and from the result of ``presets check``
+(``presets lint --write-schema``), and pinned by a test. Checks that a type cannot express live in
+``validate.py``.
 """
 
 from typing import Annotated, Any, Literal

@@ -59,7 +59,7 @@ def serve_log(record, *, with_class):
     """As `vllm serve` prints it: colours, prefixes, a traceback, follow-ups."""
     prefix = "\x1b[0;36m(EngineCore pid=4711)\x1b[0;0m "
     error = [f"{prefix}ERROR 12-01 03:00:07 [core.py:1110] {x}" for x in traceback(record)]
-    named = f"(APIServer pid=4700) INFO 12-01 03:00:01 [model.py:733] Resolved architecture: {{}}"
+    named = "(APIServer pid=4700) INFO 12-01 03:00:01 [model.py:733] Resolved architecture: {}"
     start = f"INFO 12-01 03:00:03 [core.py:73] Initializing a V1 LLM engine (v{record['vllm']})"
     return "\n".join(
         [
@@ -67,8 +67,7 @@ def serve_log(record, *, with_class):
             *([named.format(declared(record))] if with_class and declared(record) else []),
             f"{prefix}{start} with config: model='./ckpt'",
             *error,
-            "(APIServer pid=4700) RuntimeError: Engine core initialization failed. See root cause "
-            "above. Failed core proc(s): {'EngineCore_DP0': 1}",
+            "(APIServer pid=4700) RuntimeError: Engine core initialization failed. See above.",
         ]
     )
 
@@ -84,7 +83,9 @@ def traceback(record):
 
 
 def ray(record):
-    return "\n".join(f"\x1b[36m(WorkerDict pid=88, ip=10.0.0.2)\x1b[0m {x}" for x in traceback(record))
+    return "\n".join(
+        f"\x1b[36m(WorkerDict pid=88, ip=10.0.0.2)\x1b[0m {x}" for x in traceback(record)
+    )
 
 
 def hard_wrapped(record):
