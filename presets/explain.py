@@ -14,8 +14,8 @@ from presets.schema import Condition, PresetFile
 VERDICTS = {
     "loads": (
         (
-            "vLLM was seen to load a checkpoint of this layout (class, sub-configs, tensor names) "
-            "in the recorded versions next to the one asked for, and nothing is wrong with the files."
+            "vLLM was seen to load a checkpoint of this layout (class, sub-configs, tensor names)"
+            " in the recorded versions next to the one asked for. Nothing is wrong with the files."
         ),
         "Nothing.",
     ),
