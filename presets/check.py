@@ -23,7 +23,7 @@ _REPO = re.compile(r"\w[\w.-]*/[\w.-]+(@[\w./-]+)?")
 Verdict = Literal["loads", "preset", "fault", "unknown"]
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One preset, or fault, whose condition the checkpoint meets."""
 
     verdict: Literal["preset", "fault"]
@@ -40,7 +40,7 @@ class Finding(msgspec.Struct, frozen=True):
     """Links."""
 
 
-class Check(msgspec.Struct, frozen=True):
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict on one checkpoint for one vLLM version, and what else was found."""
 
     checkpoint: str
@@ -159,7 +159,7 @@ def _finding(preset: Preset, condition: Condition, facts: Facts, consumer: str |
         preset.name,
         dict(preset),
         f"{condition.why}: {marks}" if marks else condition.why,
-        preset.repair or _handed_over(preset, consumer),
+        preset.repair or handed_over(preset, consumer),
         list(preset.sources),
     )
 
@@ -169,7 +169,7 @@ def code(preset: Preset, condition: Condition) -> str:
     return f"{preset.name}/{condition.code}" if condition.code else preset.name
 
 
-def _handed_over(preset: Preset, name: str | None) -> str:
+def handed_over(preset: Preset, name: str | None) -> str:
     opt_in = {"trust_remote_code": True} if "trust_remote_code" in preset else {}
     profile = consumer(name) if name else None
     try:

@@ -18,6 +18,7 @@ from presets import scaffold
 from presets.catalogue import markdown
 from presets.diff import diff_engines
 from presets.evidence import evidence
+from presets.explain_cli import command as explain
 from presets.kwargs import parse_set
 from presets.lint import shipped, stale_schemas, write_schemas
 from presets.registry import bind, engine_versions
@@ -205,6 +206,9 @@ def _annotation(found: presets.Check) -> str:
     for raw, escaped in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
         text = text.replace(raw, escaped)
     return f"::{level} title=presets {found.code}::{text}"
+
+
+main.add_command(explain)
 
 
 @main.command()

@@ -12,6 +12,14 @@ from presets.ranges import base_version, parse_range
 from presets.registry import DATA
 
 
+class Outcome(msgspec.Struct, frozen=True):
+    """How the run without the preset ended."""
+
+    ok: bool = True
+    stage: str | None = None
+    error: str | None = None
+
+
 class Cell(msgspec.Struct, frozen=True):
     """What is read of a record here; ``harness.records.Record`` is the whole."""
 
@@ -21,6 +29,9 @@ class Cell(msgspec.Struct, frozen=True):
     expected: str
     device: str
     date: str
+    checkpoint: str = ""
+    defect: str = ""
+    control: Outcome = Outcome()
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -33,6 +44,23 @@ class Evidence(msgspec.Struct, frozen=True):
     first that did not; ``unknown`` where a claim was not run since it was changed."""
     cells: dict[str, int]
     """Verdict -> number of cells."""
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """One committed run of a preset."""
+
+    vllm: str
+    date: str
+    device: str
+    checkpoint: str
+    """A tiny family or a Hub repository, with the defects that were applied to it."""
+    verdict: str
+    stage: str
+    """Where the run without the preset failed; empty where it did not fail."""
+    error: str
+    """Its error, empty where it did not fail."""
+    current: bool
+    """False where the claim, the kwargs or the conditions changed after the run: no evidence."""
 
 
 def recorded_versions() -> list[str]:
@@ -57,6 +85,31 @@ def evidence(preset: Preset) -> Evidence:
             verdict = _verdict(cells) if len(cells) == len(wanted) else "unknown"
             return Evidence(version, verdict, dict(Counter(c.verdict for c in cells)))
     return Evidence("", "unknown", {})
+
+
+def proofs(preset: Preset) -> list[Proof]:
+    """The committed runs of a preset, newest vLLM version first."""
+    found = []
+    for version in reversed(recorded_versions()):
+        try:
+            wanted = set(_claims(preset.for_version(version)))
+        except UnsupportedVersionError:
+            wanted = set()
+        for cell in _cells(version).get(preset.name, []):
+            made = f"{cell.checkpoint} with {cell.defect}" if cell.defect else cell.checkpoint
+            found.append(
+                Proof(
+                    version,
+                    cell.date,
+                    cell.device,
+                    made,
+                    cell.verdict,
+                    cell.control.stage or "",
+                    cell.control.error or "",
+                    cell.preset_hash in wanted,
+                )
+            )
+    return found
 
 
 def _claims(preset: Preset) -> list[str]:

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from presets.architectures import absent, named, unheard_of
 from presets.arguments import check_arguments
+from presets.check import Check
 from presets.errors import DataError, UnknownArgumentError
 from presets.ranges import parse_range
 from presets.registry import DATA, consumer_names, engine_versions, names
@@ -17,7 +18,8 @@ from presets.schema import ConsumerFile, PresetFile, json_schema
 from presets.tree import leaves
 from presets.validate import read_consumer, read_preset
 
-SCHEMAS: dict[str, type[PresetFile] | type[ConsumerFile]] = {
+SCHEMAS: dict[str, type[msgspec.Struct]] = {
+    "check.schema.json": Check,
     "preset.schema.json": PresetFile,
     "consumer.schema.json": ConsumerFile,
 }
@@ -61,7 +63,7 @@ def schema_text(name: str) -> str:
 def stale_schemas() -> list[str]:
     """A problem for each shipped JSON Schema that is not what the structs give."""
     return [
-        f"{name}: not what presets/schema.py gives; run: presets lint --write-schema"
+        f"{name}: not what the structs give; run: presets lint --write-schema"
         for name in SCHEMAS
         if not (DATA / name).is_file()
         or (DATA / name).read_text(encoding="utf-8") != schema_text(name)

@@ -160,7 +160,7 @@ def find(
             and (alias is None or alias in known)
             and (architecture is None or architecture in _architectures(file))
         ):
-            found.append(Preset(file, _offered(file, vllm or default_vllm())))
+            found.append(Preset(file, offered(file, vllm)))
     return [
         p
         for p in found
@@ -202,7 +202,11 @@ def _architectures(file: PresetFile) -> set[str]:
     return named
 
 
-def _offered(file: PresetFile, vllm: str) -> str:
+def offered(file: PresetFile, vllm: str | None = None) -> str:
+    """The version itself (default: as for ``get``) where the preset is offered for it, else the
+    newest recorded one for which it is.
+    """
+    vllm = vllm or default_vllm()
     window = parse_range(file.vllm)
     if base_version(vllm) in window:
         return vllm

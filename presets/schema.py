@@ -1,7 +1,8 @@
 """What a preset file and a consumer file may hold: closed msgspec structs.
 
-The JSON Schemas in ``data/`` are generated from these (``presets lint --write-schema``) and
-pinned by a test. Checks that a type cannot express live in ``validate.py``.
+The JSON Schemas in ``data/`` are generated from these and from the result of ``presets check``
+(``presets lint --write-schema``), and pinned by a test. Checks that a type cannot express live in
+``validate.py``.
 """
 
 from typing import Annotated, Any, Literal
@@ -220,6 +221,6 @@ class ConsumerFile(Closed, frozen=True):
     guards: list[Guard] = field(default_factory=list)
 
 
-def json_schema(kind: type[PresetFile] | type[ConsumerFile]) -> dict[str, Any]:
-    """The JSON Schema of one kind of data file, as shipped in the wheel."""
+def json_schema(kind: type[Struct]) -> dict[str, Any]:
+    """The JSON Schema of a struct, as shipped in the wheel."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}
