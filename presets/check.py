@@ -181,11 +181,11 @@ def _handed_over(preset: Preset, name: str | None) -> str:
 
 
 def _asked(condition: Condition) -> int:
-    """How many facts a condition asks for."""
+    """How many facts a condition asks for; a range of versions is none."""
     return sum(
         bool(getattr(condition, field))
         for field in condition.__struct_fields__
-        if field not in ("why", "code")
+        if field not in ("why", "code", "vllm")
     )
 
 
