@@ -129,11 +129,15 @@ def _architecture(llm: Any) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """``Type: text`` of the error and of what it was raised from."""
+    """``Type: text`` of the error and of what it was raised from; for an error without a text, such
+    as of a bare assert, the line of the source that raised it.
+    """
     parts: list[str] = []
     cause: BaseException | None = error
     while cause is not None and len(parts) < 4:
-        parts.append(f"{type(cause).__name__}: {cause}"[:2000])
+        raised = traceback.extract_tb(cause.__traceback__)
+        text = str(cause) or (raised[-1].line if raised else "")
+        parts.append(f"{type(cause).__name__}: {text}"[:2000])
         cause = cause.__cause__
     return "\ncaused by ".join(parts)
 

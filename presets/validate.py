@@ -161,6 +161,8 @@ def _claim_problems(claim: Claim, window: Range | None) -> Iterable[str]:
                 re.compile(failure.error)
             except re.error as error:
                 yield f"{side}.error: no regular expression: {error}"
+            if failure.error.startswith("^"):
+                yield f"{side}.error: no ^: in a log other text may stand before it"
     if claim.on_hub and claim.memory_gib is None:
         yield "memory_gib: a Hub checkpoint needs the device memory it takes, in GiB"
     if not claim.on_hub and (claim.memory_gib or claim.gated or claim.gpus != 1):

@@ -41,7 +41,7 @@ def test_a_mistake_in_the_action_is_found(tmp_path):
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "adapter_config.json").write_text("{}")
-    (tmp_path / "adapter_model.safetensors").write_text("")
+    (tmp_path / "adapter_model.bin").write_text("")
     return tmp_path
 
 

@@ -17,9 +17,12 @@ GEMMA4 = {
     "vision_config": None,
 }
 FOLDERS = {
-    "preset": {"config.json": json.dumps(GEMMA4), "processor_config.json": "{}"},
-    "fault": {"adapter_config.json": "{}", "adapter_model.safetensors": ""},
-    "unknown": {"config.json": '{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}'},
+    "preset": {"config.json": json.dumps(GEMMA4), "pytorch_model.bin": ""},
+    "fault": {"adapter_config.json": "{}", "adapter_model.bin": ""},
+    "unknown": {
+        "config.json": '{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}',
+        "pytorch_model.bin": "",
+    },
 }
 
 
