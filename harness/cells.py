@@ -39,6 +39,7 @@ class Cell:
             PROTOCOL,
             dict(self.preset),
             list(self.preset.when),
+            self.preset.steps if self.preset.repair else None,
             self.claim,
             builder_digest(),
             environment,

@@ -28,8 +28,8 @@ def judge(
 ) -> tuple[Verdict, str]:
     """The verdict and, unless it is the plain one, one line that says why.
 
-    ``matched``: the preset's condition holds for the checkpoint. ``answered``: the treatment's
-    text holds the claim's ``answer`` (True where the claim has none).
+    ``matched``: the preset's condition holds for the checkpoint, and no longer for a repaired one.
+    ``answered``: the treatment's text holds the claim's ``answer`` (True where it has none).
     """
     for name, side, declared in (
         ("control", control, claim.control),
@@ -51,7 +51,10 @@ def judge(
     elif not _as_declared(control.outcome, claim.control):
         return "wrong-failure", f"control {_what(control)}, declared: {_say(claim.control)}"
     if not matched:
-        return "broken", "the preset's `when` does not match this checkpoint"
+        return (
+            "broken",
+            "the preset's `when` does not match this checkpoint, or still does once it is repaired",
+        )
     return "needed", ""
 
 

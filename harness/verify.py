@@ -1,5 +1,6 @@
 """Run cells: build the checkpoint, compute the reference, run both sides, judge."""
 
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from harness.reference import Parity, Wanted, compare, reference
 from harness.verdict import Side, judge
 from presets.errors import PresetsError
 from presets.facts import read_facts
+from presets.repair import apply
+from presets.source import Folder
 from presets.when import matches
 
 DEADLINE = 600.0
@@ -43,10 +46,12 @@ class Verifier:
         try:
             healthy, broken = self.checkpoint(cell)
             wanted = self.reference_for(cell, healthy)
-            facts = read_facts(broken)
+            matched = _applies(cell, broken)
             control = self._side(cell, broken, wanted, {}, deadline)
-            repaired = healthy if cell.preset.repair else broken
-            treatment = self._side(cell, repaired, wanted, dict(cell.preset), deadline)
+            with tempfile.TemporaryDirectory() as folder:
+                repaired = _repaired(cell, healthy, broken, Path(folder))
+                cured = repaired == broken or not _applies(cell, repaired)
+                treatment = self._side(cell, repaired, wanted, dict(cell.preset), deadline)
             fingerprint = self.isolation.call(tiny.fingerprint, broken, answer=str)
         except (HarnessError, PresetsError) as error:
             seconds = time.perf_counter() - start
@@ -56,7 +61,7 @@ class Verifier:
             cell.claim,
             control,
             treatment,
-            matched=bool(cell.preset.intent) or matches(cell.preset, facts) is not None,
+            matched=matched and cured,
             answered=(cell.claim.answer or "") in treatment.outcome.text,
         )
         return records.record(
@@ -128,6 +133,23 @@ class Verifier:
         outcome: Outcome = engine.run(self.isolation, request, deadline)
         parity: Parity | None = compare(outcome, wanted, dtype) if outcome.ok else None
         return Side(outcome, parity)
+
+
+def _applies(cell: Cell, folder: Path) -> bool:
+    """Whether the preset's condition holds, or the user alone decides."""
+    return bool(cell.preset.intent) or matches(cell.preset, read_facts(folder)) is not None
+
+
+def _repaired(cell: Cell, healthy: Path, broken: Path, folder: Path) -> Path:
+    """The checkpoint of the treatment. A fault has no kwargs: it is what its steps make of the
+    broken one, or else the healthy one.
+    """
+    if not cell.preset.repair:
+        return broken
+    if cell.preset.steps is None:
+        return healthy
+    apply(cell.preset.steps, Folder(broken), folder / "repaired", Folder(healthy))
+    return folder / "repaired"
 
 
 def _remote_code(cell: Cell) -> bool:

@@ -159,7 +159,7 @@ def _finding(preset: Preset, condition: Condition, facts: Facts, consumer: str |
         preset.name,
         dict(preset),
         f"{condition.why}: {marks}" if marks else condition.why,
-        preset.repair or handed_over(preset, consumer),
+        advice(preset, consumer),
         list(preset.sources),
     )
 
@@ -169,7 +169,17 @@ def code(preset: Preset, condition: Condition) -> str:
     return f"{preset.name}/{condition.code}" if condition.code else preset.name
 
 
-def handed_over(preset: Preset, name: str | None) -> str:
+def advice(preset: Preset, name: str | None) -> str:
+    """What to pass, in the form of the consumer of that name, or what to do to the checkpoint."""
+    if not preset.repair:
+        return _handed_over(preset, name)
+    if preset.steps is None:
+        return preset.repair
+    base = " --base DIR" if preset.steps.copy else ""
+    return f"{preset.repair} Or: presets repair CKPT --out DIR{base}"
+
+
+def _handed_over(preset: Preset, name: str | None) -> str:
     opt_in = {"trust_remote_code": True} if "trust_remote_code" in preset else {}
     profile = consumer(name) if name else None
     try:

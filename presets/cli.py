@@ -24,6 +24,7 @@ from presets.lint import shipped, stale_schemas, write_schemas
 from presets.registry import bind, engine_versions
 from presets.registry import consumer as read_consumer
 from presets.render import as_json, render
+from presets.repair_cli import command as repair
 from presets.schema import ConsumerFile
 
 if TYPE_CHECKING:  # a quarter of the time that a check takes, and it prints without it
@@ -186,6 +187,8 @@ def _said(found: presets.Check) -> list[str]:
     if found.verdict in ("loads", "unknown"):
         return [f"{found.verdict}: {_plain(found.reason)}"]
     lines = [f"{found.verdict} {found.code}: {_plain(found.reason)}", f"  {found.fix}"]
+    if found.verdict == "preset" and bind(found.preset or "", found.vllm, untested=True).steps:
+        lines.append("  # or write it into a copy: presets repair CKPT --out DIR")
     for one in found.also:
         lines += [f"also {one.verdict} {one.code}: {_plain(one.reason)}", f"  {one.fix}"]
     return lines
@@ -209,6 +212,7 @@ def _annotation(found: presets.Check) -> str:
 
 
 main.add_command(explain)
+main.add_command(repair)
 
 
 @main.command()

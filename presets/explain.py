@@ -4,7 +4,7 @@ import difflib
 
 from msgspec import Struct
 
-from presets.check import code, handed_over
+from presets.check import advice, code
 from presets.errors import UnknownNameError
 from presets.evidence import Proof, proofs
 from presets.preset import Preset
@@ -96,7 +96,7 @@ def explain(wanted: str, vllm: str | None = None, consumer: str | None = None) -
         preset.vllm,
         [Why(code(preset, c), c.why, in_words(c)) for c in conditions],
         proofs(preset),
-        preset.repair or handed_over(preset, consumer),
+        advice(preset, consumer),
         preset.caveat,
         preset.unproven,
         list(preset.sources),

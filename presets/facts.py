@@ -75,7 +75,7 @@ def read_facts(source: Source | Path) -> Facts:
     source = Folder(source) if isinstance(source, Path) else source
     files = frozenset(source.files)
     no_config = "config.json" not in files and any(fnmatch.filter(files, p) for p in OTHER_FORMATS)
-    config = {} if no_config else _json_object(source, "config.json", MAX_JSON)
+    config = {} if no_config else json_object(source, "config.json", MAX_JSON)
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list) or not all(map(_is_name, architectures)):
         raise CheckpointError(
@@ -91,7 +91,7 @@ def read_facts(source: Source | Path) -> Facts:
     tokenizer = {}
     if "tokenizer_config.json" in files:
         try:
-            tokenizer = _json_object(source, "tokenizer_config.json", MAX_JSON)
+            tokenizer = json_object(source, "tokenizer_config.json", MAX_JSON)
         except CheckpointError as error:
             marks["damaged-tokenizer"] = str(error)
     facts = Facts(
@@ -195,7 +195,8 @@ def vocab_size(config: Mapping[str, Any]) -> int:
     return 0
 
 
-def _json_object(source: Source, name: str, limit: int) -> dict[str, Any]:
+def json_object(source: Source, name: str, limit: int) -> dict[str, Any]:
+    """A JSON object of at most ``limit`` bytes; CheckpointError says why it is none."""
     where = f"{source.name}/{name}"
     try:
         value = json.loads(_read(source, name, limit).decode("utf-8"))

@@ -14,7 +14,7 @@ from typing import BinaryIO, Literal
 
 from msgspec import Struct, field
 
-from presets.check import handed_over
+from presets.check import advice
 from presets.errors import UnsupportedVersionError
 from presets.registry import DATA, bind, default_vllm, load_all
 from presets.schema import PresetFile
@@ -279,5 +279,4 @@ def _candidates(
         except UnsupportedVersionError:
             continue
         verdict: Literal["preset", "fault"] = "fault" if file.repair else "preset"
-        fix = file.repair or handed_over(preset, consumer)
-        yield Candidate(verdict, file.name, file.summary, fix)
+        yield Candidate(verdict, file.name, file.summary, advice(preset, consumer))

@@ -8,7 +8,8 @@ import msgspec
 
 from presets.errors import UnsupportedVersionError
 from presets.ranges import base_version, parse_range
-from presets.schema import Claim, Condition, Conflict, PresetFile
+from presets.schema import Claim, Condition, Conflict, PresetFile, Steps
+from presets.tree import leaves
 
 
 class Preset(Mapping[str, Any]):
@@ -94,6 +95,18 @@ class Preset(Mapping[str, Any]):
         return self._file.repair
 
     @property
+    def steps(self) -> Steps | None:
+        """What ``presets repair`` does: a fault's own steps; of a preset that sets nothing but
+        ``hf_overrides``, those in config.json. None where it can do nothing.
+        """
+        if self._file.steps:
+            return copy.deepcopy(self._file.steps)
+        if set(self._engine) != {"hf_overrides"}:
+            return None
+        keys = {".".join(path): value for path, value in leaves(self._engine["hf_overrides"])}
+        return Steps(set={"config.json": copy.deepcopy(keys)})
+
+    @property
     def unproven(self) -> str:
         """Why the harness cannot prove it on a tiny checkpoint."""
         return self._file.unproven
@@ -110,12 +123,15 @@ class Preset(Mapping[str, Any]):
         return tuple(dict.fromkeys(links))
 
     def digest(self, claim: Claim) -> str:
-        """16 hex digits over what a run of one of its claims depends on: kwargs, conditions and the
-        claim itself. A record carries it. Words, links and the claim's versions do not count.
+        """16 hex digits over what a run of one of its claims depends on: kwargs, conditions, steps
+        and the claim itself. A record carries it. Words, links and the claim's versions do not
+        count.
         """
         import hashlib
 
-        parts = (self._engine, _run(self._file.when), _run(claim))
+        parts = [self._engine, _run(self._file.when), _run(claim)]
+        if self._file.steps:
+            parts.append(_run(self._file.steps))
         return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
 
     def kwargs_for(self, version: str) -> dict[str, Any]:

@@ -154,6 +154,20 @@ class Conflict(Closed, frozen=True):
     values: list[Any] = field(default_factory=list)
 
 
+class Steps(Closed, frozen=True):
+    """What ``presets repair`` does to a copy of the checkpoint: nothing that loses a value."""
+
+    rename: dict[str, str] = field(default_factory=dict)
+    """Prefix of tensor names -> the prefix in its place; each in turn, once a name. A name that
+    has the new, longer prefix already is left alone."""
+    set: dict[str, dict[DottedKey, Any]] = field(default_factory=dict)
+    """JSON file -> what its keys (dotted) shall hold."""
+    unset: dict[str, list[DottedKey]] = field(default_factory=dict)
+    """JSON file -> keys (dotted) that are taken out."""
+    copy: list[str] = field(default_factory=list)
+    """Files of the model that it was trained from, which the user names; ``*`` is any text."""
+
+
 class PresetFile(Closed, frozen=True):
     """One TOML file in ``data/presets``; the file's name is ``name`` plus ``.toml``.
 
@@ -171,7 +185,10 @@ class PresetFile(Closed, frozen=True):
     essential: list[DottedKey] = field(default_factory=list)
     """What the preset exists for: a user value that differs here is a contradiction."""
     repair: str = ""
-    """Of a fault: what to do to the checkpoint. Its claims' treatment is the healthy checkpoint."""
+    """Of a fault: what to do to the checkpoint. Its claims' treatment is the repaired checkpoint:
+    what ``steps`` make of it, or else the healthy one."""
+    steps: Steps | None = None
+    """The repair, where it is one that ``presets repair`` can do."""
     unproven: str = ""
     """Why no tiny checkpoint shows it. All claims are then about Hub checkpoints, for a GPU job to
     try, and the verdict elsewhere is ``unknown`` with this reason."""

@@ -3,7 +3,7 @@
 import itertools
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -52,13 +52,13 @@ class Folder:
         if len(found) > MAX_FILES:
             raise CheckpointError(f"{path}: more than {MAX_FILES} files, is it a checkpoint?")
         root = Path(os.path.realpath(path))
-        allowed = [root]
+        self._allowed = [root]
         if root.parent.name == "snapshots":
-            allowed.append(root.parent.parent / "blobs")
+            self._allowed.append(root.parent.parent / "blobs")
         for name in found:
-            self._add(name, Path(os.path.realpath(root / name)), allowed)
+            self._add(name, Path(os.path.realpath(root / name)))
 
-    def _add(self, name: str, target: Path, allowed: list[Path]) -> None:
+    def _add(self, name: str, target: Path) -> None:
         """Note a file as readable, or why it is not; ``target`` is where its link leads."""
         try:
             status = target.stat()
@@ -69,11 +69,25 @@ class Folder:
             self.odd[name] = "a directory"
         elif not stat.S_ISREG(status.st_mode):
             self.odd[name] = "not a regular file"
-        elif not any(target.is_relative_to(folder) for folder in allowed):
+        elif not self._inside(target):
             self.odd[name] = "a link that leaves the folder"
         else:
             self.files[name] = status.st_size
             self._seen[name] = _identity(status)
+
+    def _inside(self, target: Path) -> bool:
+        return any(target.is_relative_to(folder) for folder in self._allowed)
+
+    def below(self) -> Iterator[Path]:
+        """The regular files in folders of it, relative to it; folders with a leading dot (``.git``)
+        and links that leave it are left out.
+        """
+        for top, folders, names in os.walk(self.path):
+            folders[:] = sorted(f for f in folders if not f.startswith("."))
+            for name in sorted(names) if top != str(self.path) else ():
+                target = Path(os.path.realpath(Path(top, name)))
+                if target.is_file() and self._inside(target):
+                    yield Path(top, name).relative_to(self.path)
 
     def read(self, name: str, start: int, length: int) -> bytes:
         """Exactly ``length`` bytes, or all there are from ``start`` on."""

@@ -117,6 +117,10 @@ def _preset_problems(file: PresetFile) -> Iterable[str]:
         ]
     if bool(file.kwargs) == bool(file.repair):
         found.append("kwargs, repair: give one: engine kwargs, or what to do to the checkpoint")
+    if file.steps and not file.repair:
+        found.append("steps: for a fault; a preset's hf_overrides are written by themselves")
+    if file.steps and not any(msgspec.structs.astuple(file.steps)):
+        found.append("steps: give at least one: rename, set, unset, copy")
     if bool(file.kwargs) != bool(file.essential):
         found.append("essential: names what the kwargs exist for; a fault has none")
     for i, block in enumerate(file.kwargs):
