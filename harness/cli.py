@@ -22,6 +22,7 @@ from harness.progress import Progress
 from harness.twins import find_twins
 from harness.verify import Verifier, verify
 from presets import Preset
+from presets.engines import Engine
 from presets.loads import layouts
 from presets.registry import default_vllm, names, resolve
 from presets.schema import PresetFile
@@ -110,14 +111,18 @@ def _file(name: str) -> PresetFile:
 
 @main.command("record-engine")
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.json")
-def record_engine_command(out: Path) -> None:
+@click.option("--keep-twins", is_flag=True, help="Take them from OUT as it is: they take longest.")
+def record_engine_command(out: Path, keep_twins: bool) -> None:
     """Record the installed vLLM: arguments, architectures, and text twins that really load."""
     with Progress(Console(stderr=True)) as progress:
         progress.say("importing every model class")
         record = record_engine.record()
         progress.say(f"vLLM {record['vllm']}: {len(record['architectures'])} architectures")
+        known = (
+            msgspec.json.decode(out.read_bytes(), type=Engine).twins.items() if keep_twins else None
+        )
         twins: dict[str, str | None] = {}
-        for architecture, text in find_twins(Isolation(), record["architectures"]):
+        for architecture, text in known or find_twins(Isolation(), record["architectures"]):
             progress.say(f"{architecture}: {text or 'no text class loads it'}")
             twins[architecture] = twins.get(architecture) or text
     record_engine.write({**record, "twins": twins}, out)

@@ -57,6 +57,7 @@ def record() -> dict[str, Any]:
             for name, found in _fields(AsyncEngineArgs).items()
             if name not in fields
         },
+        "model_types": _model_types(),
         **_architectures(),
     }
 
@@ -79,6 +80,16 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
             for name, entry in sorted(value.items())
         )
         yield f" {json.dumps(key)}: {{\n" + ",\n".join(entries) + "\n }"
+
+
+def _model_types() -> list[str]:
+    """What ``model_type`` of a config may be, without code of the checkpoint's own: what
+    transformers knows and what vLLM adds.
+    """
+    from transformers import CONFIG_MAPPING
+    from vllm.transformers_utils.config import _CONFIG_REGISTRY
+
+    return sorted({*CONFIG_MAPPING.keys(), *_CONFIG_REGISTRY})
 
 
 def _architectures() -> dict[str, Any]:

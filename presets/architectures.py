@@ -1,4 +1,4 @@
-"""Which architectures a vLLM version has, as recorded from installed engines."""
+"""Which architectures and model types a vLLM version has, as recorded from installed engines."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -57,6 +57,24 @@ def absent(name: str, vllm: str) -> str:
         first = min(having)
         return f"vLLM {vllm} does not have it yet; the first recorded version with it is {first}"
     return f"vLLM {vllm} no longer has it; the last recorded version with it is {max(having)}"
+
+
+def unknown_model_type(name: str, vllm: str) -> str:
+    """Why a vLLM version cannot read a config of this model type without code of the checkpoint's
+    own: the transformers beside which it was recorded lacks it. Empty if it can, or if ``name`` is.
+    """
+    near = [engine(version) for version in neighbours(vllm)]
+    if not name or any(name in e.model_types for e in near):
+        return ""
+    having = [version for version in engine_versions() if name in engine(version).model_types]
+    beside = " and ".join(f"{e.transformers} (vLLM {e.vllm})" for e in near)
+    if not having:
+        return f"transformers {beside} does not know it, and none of another recorded vLLM does"
+    known = engine(having[0] if Version(having[0]) > base_version(vllm) else having[-1])
+    return (
+        f"transformers {beside} does not know it; {known.transformers} does, the one of the "
+        f"recorded vLLM {known.vllm}"
+    )
 
 
 def unheard_of(name: str) -> str:

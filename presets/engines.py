@@ -61,6 +61,8 @@ class Engine(msgspec.Struct, frozen=True):
     async_only: dict[str, Argument]
     """What ``AsyncEngineArgs``, which is behind ``vllm serve``, takes on top of them."""
     architectures: dict[str, Architecture] = {}
+    model_types: list[str] = []
+    """What ``model_type`` may be: what transformers knows, and what vLLM adds."""
     suffixes: list[str] = []
     """Ends of architectures that stand for each other: a class that is not registered is made of
     one that is, such as ``XForSequenceClassification`` of ``XForCausalLM``."""

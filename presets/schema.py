@@ -32,6 +32,7 @@ Mark = Literal[
     "pickle-only",
     "quantized-undeclared",
     "removed-architecture",
+    "unknown-model-type",
     "unreadable-file",
     "unsafe-index",
     "vocab-mismatch",

@@ -4,7 +4,7 @@ import fnmatch
 
 import msgspec
 
-from presets.architectures import absent
+from presets.architectures import absent, unknown_model_type
 from presets.errors import UnsupportedVersionError
 from presets.facts import Facts
 from presets.preset import Preset
@@ -22,11 +22,16 @@ def matches(preset: Preset, facts: Facts) -> Condition | None:
 
 
 def seen_by(facts: Facts, vllm: str) -> Facts:
-    """The facts with what is wrong for one vLLM version: a class that it does not have."""
+    """The facts with what is wrong for one vLLM version: a class or a model type that it does not
+    have.
+    """
     declared = facts.architectures[0] if facts.architectures else ""
-    if not (gone := absent(declared, vllm)):
-        return facts
-    marks: dict[Mark, str] = {**facts.marks, "removed-architecture": f"{declared}: {gone}"}
+    marks: dict[Mark, str] = dict(facts.marks)
+    if gone := absent(declared, vllm):
+        marks["removed-architecture"] = f"{declared}: {gone}"
+    own_code = lookup(facts.config, "auto_map.AutoConfig") is not MISSING
+    if not own_code and (why := unknown_model_type(facts.model_type, vllm)):
+        marks["unknown-model-type"] = f"{facts.model_type}: {why}"
     return msgspec.structs.replace(facts, marks=marks)
 
 

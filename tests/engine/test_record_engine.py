@@ -59,3 +59,15 @@ def test_the_command_writes_a_whole_file(
     assert result.exit_code == 0
     assert json.loads(out.read_bytes()) == {**recorded, "twins": {"A": "B"}}
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_the_twins_are_kept_where_they_shall_be(
+    recorded: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setattr(record_engine, "record", lambda: recorded)
+    monkeypatch.setattr(cli, "find_twins", None)
+    out = tmp_path / "engine.json"
+    out.write_text(json.dumps({**recorded, "twins": {"A": "B"}}))
+    command = ["record-engine", str(out), "--keep-twins"]
+    assert CliRunner().invoke(cli.main, command, catch_exceptions=False).exit_code == 0
+    assert json.loads(out.read_bytes())["twins"] == {"A": "B"}

@@ -4,7 +4,12 @@ import pytest
 
 import presets
 from presets import UnknownArgumentError
-from presets.architectures import absent, check_architectures, unheard_of
+from presets.architectures import (
+    absent,
+    check_architectures,
+    unheard_of,
+    unknown_model_type,
+)
 from presets.engines import engine
 from presets.registry import engine_versions
 
@@ -101,3 +106,15 @@ def test_merge_refuses_a_class_that_the_version_does_not_have() -> None:
 def test_a_misspelt_architecture_is_told_the_nearest_name() -> None:
     assert unheard_of("LlamaForCausalLM") == ""
     assert "did you mean LlamaForCausalLM" in unheard_of("LLamaForCausalLM")
+
+
+def test_a_model_type_is_unknown_where_the_transformers_of_that_time_lacks_it() -> None:
+    why = unknown_model_type("qwen3_5_text", "0.17.1")
+    assert why == (
+        "transformers 4.57.6 (vLLM 0.17.1) does not know it; 5.6.2 does, the one of the recorded "
+        "vLLM 0.19.1"
+    )
+    assert unknown_model_type("qwen3_5_text", "0.19.1") == ""
+    assert unknown_model_type("qwen3_5_text", "0.18.0") == ""  # one of its neighbours knows it
+    assert "none of another recorded vLLM does" in unknown_model_type("qwen9", "0.32.0")
+    assert unknown_model_type("", "0.32.0") == ""

@@ -67,6 +67,13 @@ def test_no_processor_files(checkpoint):
     assert "gemma4-text" in advised(checkpoint(GEMMA4, files=[]))
 
 
+def test_a_model_type_that_nobody_knows_is_a_fault_but_not_with_code_of_its_own(checkpoint):
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "qwen9"}
+    assert presets.check(checkpoint(config)).code == "unknown-model-type"
+    own = {**config, "auto_map": {"AutoConfig": "configuration.Config"}}
+    assert presets.check(checkpoint(own)).verdict == "unknown"
+
+
 @pytest.mark.parametrize(
     ("tensors", "expected"),
     [([TEXT, "model.vision_embedder.x"], set()), ([TEXT], {"gemma4-text"})],
