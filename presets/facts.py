@@ -104,7 +104,8 @@ def read_facts(source: Source | Path) -> Facts:
             processor = json_object(source, "preprocessor_config.json", MAX_JSON)
         except CheckpointError as error:
             marks["unreadable-file"] = str(error)
-    if "tokenizer.json" in files and not _whole(source, "tokenizer.json"):
+    # A repository's files are whole, and to look at one more would be a request.
+    if "tokenizer.json" in files and isinstance(source, Folder) and not _whole(source):
         marks.setdefault("damaged-tokenizer", f"{source.name}/tokenizer.json: it ends early")
     facts = Facts(
         architectures=tuple(architectures),
@@ -121,10 +122,10 @@ def read_facts(source: Source | Path) -> Facts:
     return facts
 
 
-def _whole(source: Source, name: str) -> bool:
-    """Whether a JSON file of any size ends as an object does: a broken copy does not."""
-    size = source.files[name]
-    return source.read(name, max(0, size - 64), min(64, size)).rstrip().endswith(b"}")
+def _whole(folder: Folder) -> bool:
+    """Whether tokenizer.json, of any size, ends as a JSON object does: a broken copy does not."""
+    size = folder.files["tokenizer.json"]
+    return folder.read("tokenizer.json", max(0, size - 64), min(64, size)).rstrip().endswith(b"}")
 
 
 def _is_name(value: object) -> bool:
