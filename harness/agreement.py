@@ -66,8 +66,8 @@ class Agreement(Struct, frozen=True):
 
     @property
     def agrees(self) -> bool:
-        """No false alarm, no false "loads", no preset that does not help. Unknown is no claim, but for
-        a healthy checkpoint it is a false alarm.
+        """No false alarm, no false "loads", no preset that does not help. Unknown is no claim, but
+        for a healthy checkpoint it is a false alarm.
         """
         if not self.defect:
             return self.loads and self.verdict == "loads"
