@@ -14,10 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from presets.check import check
-from presets.errors import CheckpointError, ContradictionError, GuardError, PresetsError
+from presets.errors import PresetsError
 from presets.guards import check_guards
 from presets.merge import merge
-from presets.preset import Preset
 from presets.registry import bind, consumer, with_kwargs
 
 NAMES = "VLLM_PRESET"
