@@ -9,9 +9,10 @@ import msgspec
 from rich.console import Console
 
 import presets
+import presets.engines
 from harness import bench as _bench
 from harness import record_engine, report
-from harness.agreement import Agreement, agree
+from harness.agreement import Agreement, Engine, agree, as_markdown
 from harness.cells import cells
 from harness.errors import HarnessError
 from harness.isolation import Isolation
@@ -22,7 +23,6 @@ from harness.progress import Progress
 from harness.twins import find_twins
 from harness.verify import Verifier, verify
 from presets import Preset
-from presets.engines import Engine
 from presets.loads import layouts
 from presets.registry import default_vllm, names, resolve
 from presets.schema import PresetFile
@@ -119,7 +119,9 @@ def record_engine_command(out: Path, keep_twins: bool) -> None:
         record = record_engine.record()
         progress.say(f"vLLM {record['vllm']}: {len(record['architectures'])} architectures")
         known = (
-            msgspec.json.decode(out.read_bytes(), type=Engine).twins.items() if keep_twins else None
+            msgspec.json.decode(out.read_bytes(), type=presets.engines.Engine).twins.items()
+            if keep_twins
+            else None
         )
         twins: dict[str, str | None] = {}
         for architecture, text in known or find_twins(Isolation(), record["architectures"]):
@@ -146,8 +148,14 @@ def record_loads_command(out: Path) -> None:
 
 @main.command("agree")
 @click.argument("family", nargs=-1)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
-def agree_command(family: tuple[str, ...], out: Path | None) -> None:
+@click.option(
+    "--keep",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep what the engine did, and do not run again what is there.",
+)
+@click.option("--format", "form", type=click.Choice(["human", "markdown"]), default="human")
+def agree_command(family: tuple[str, ...], keep: Path | None, form: str) -> None:
     """Compare what presets check says with what the engine does: families (default: all that are
     known to load), healthy and with each defect that fits.
 
@@ -155,19 +163,21 @@ def agree_command(family: tuple[str, ...], out: Path | None) -> None:
     """
     families = family or [one.family for one in layouts(default_vllm())]
     found: list[Agreement] = []
+    isolation = Isolation()
     with Progress(Console(stderr=True)) as progress:
-        for one in agree(Isolation(), families):
+        kept = Engine(isolation, isolation.call(probe, answer=Environment), keep)
+        for one in agree(isolation, kept, families):
             found.append(one)
             engine_says = "loads" if one.loads else f"fails, {one.error[:80]}"
             mark = "" if one.agrees else "DISAGREES: "
             said = f"{one.verdict} {one.code}"
             progress.say(f"{mark}{one.family} + {one.defect or 'healthy'}: {said}; {engine_says}")
-            if out:
-                with out.open("ab") as file:
-                    file.write(msgspec.json.encode(one) + b"\n")
     counted = Counter(one.verdict for one in found)
     wrong = sum(not one.agrees for one in found)
-    print(f"{len(found)} checkpoints: {dict(counted)}, {wrong} disagree with the engine")
+    if form == "markdown":
+        print(as_markdown(found))
+    else:
+        print(f"{len(found)} checkpoints: {dict(counted)}, {wrong} disagree with the engine")
     sys.exit(1 if wrong or not found else 0)
 
 

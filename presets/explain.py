@@ -40,6 +40,7 @@ _FACTS = {
     "files": "the folder has",
     "no_files": "the folder has none of",
     "tokenizer_class": "tokenizer_class is",
+    "image_processor": "image_processor_type of preprocessor_config.json is",
     "transformers": "saved by transformers",
     "marks": "found wrong with the files:",
     "vllm": "on vLLM",

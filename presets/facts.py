@@ -1,8 +1,9 @@
 """Facts of a checkpoint: what its files say, without loading a weight.
 
-What is read at most: 8 MiB of config.json and of tokenizer_config.json, 32 MiB of an index, and
-of safetensors headers 32 MiB each, 64 MiB together. The worst that these can hold takes less than
-1.5 GiB of memory. Nothing is unpickled, no code of the checkpoint is imported, nothing is written.
+What is read at most: 8 MiB of config.json and of the configs of tokenizer and image processor, the
+last 64 bytes of tokenizer.json, 32 MiB of an index, and of safetensors headers 32 MiB each, 64 MiB
+together. The worst that these can hold takes less than 1.5 GiB of memory. Nothing is unpickled, no
+code of the checkpoint is imported, nothing is written.
 """
 
 import fnmatch
@@ -38,6 +39,8 @@ _QUANTIZED = re.compile(
     r"weight\.absmax|weight\.quant_map|input_scale)$"
 )
 
+_LORA = re.compile(r"\.(lora_[AB]|lora_embedding_[AB]|base_layer)\.")
+
 
 class _Index(msgspec.Struct):
     weight_map: dict[str, str]
@@ -54,6 +57,8 @@ class Facts(msgspec.Struct, frozen=True):
     """config.json, decoded; empty where another format has none."""
     tokenizer: dict[str, Any]
     """tokenizer_config.json, decoded; empty where there is none, or it is no JSON object."""
+    image_processor: str
+    """``image_processor_type`` of preprocessor_config.json; empty where there is none."""
     tensors: dict[str, Tensor | None]
     """All tensors of the safetensors files at the top of the folder, by name; None for one that
     only the index names, because its shard is missing or damaged."""
@@ -88,17 +93,26 @@ def read_facts(source: Source | Path) -> Facts:
     marks: dict[Mark, str] = {}
     unread: list[str] = []
     tensors = _tensors(source, marks, unread)
-    tokenizer = {}
+    tokenizer, processor = {}, {}
     if "tokenizer_config.json" in files:
         try:
             tokenizer = json_object(source, "tokenizer_config.json", MAX_JSON)
         except CheckpointError as error:
             marks["damaged-tokenizer"] = str(error)
+    if "preprocessor_config.json" in files:
+        try:
+            processor = json_object(source, "preprocessor_config.json", MAX_JSON)
+        except CheckpointError as error:
+            marks["unreadable-file"] = str(error)
+    # A repository's files are whole, and to look at one more would be a request.
+    if "tokenizer.json" in files and isinstance(source, Folder) and not _whole(source):
+        marks.setdefault("damaged-tokenizer", f"{source.name}/tokenizer.json: it ends early")
     facts = Facts(
         architectures=tuple(architectures),
         model_type=model_type,
         config=config,
         tokenizer=tokenizer,
+        image_processor=str(processor.get("image_processor_type") or ""),
         tensors=tensors,
         files=files,
         marks=marks,
@@ -106,6 +120,12 @@ def read_facts(source: Source | Path) -> Facts:
     )
     marks.update(_found(facts, source.odd))
     return facts
+
+
+def _whole(folder: Folder) -> bool:
+    """Whether tokenizer.json, of any size, ends as a JSON object does: a broken copy does not."""
+    size = folder.files["tokenizer.json"]
+    return folder.read("tokenizer.json", max(0, size - 64), min(64, size)).rstrip().endswith(b"}")
 
 
 def _is_name(value: object) -> bool:
@@ -138,15 +158,24 @@ def _tensors(source: Source, marks: dict[Mark, str], unread: list[str]) -> dict[
         else:
             by_shard[shard] = found
             tensors.update(found)
+            lora = (name for name in found if _LORA.search(name))
+            if shard != "adapter_model.safetensors" and (name := next(lora, "")):
+                marks.setdefault("unmerged-lora", f"{name} is in {shard}")
     if INDEX not in source.files:
         return tensors
     try:
         index = msgspec.json.decode(_read(source, INDEX, MAX_INDEX), type=_Index)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise CheckpointError(f"{source.name}/{INDEX}: {error}") from None
+    owner: dict[str, str] = {}
+    for shard in by_shard.keys() & set(index.weight_map.values()):
+        for name in owner.keys() & by_shard[shard].keys():
+            both = " and in ".join(sorted((owner[name], shard)))
+            marks.setdefault("duplicate-tensors", f"{name} is in {both}")
+        owner |= dict.fromkeys(by_shard[shard], shard)
     for name, shard in index.weight_map.items():
         if shard in by_shard:
-            if name not in by_shard[shard]:
+            if name not in by_shard[shard] and name not in tensors:
                 marks.setdefault("index-mismatch", f"{name} is not in {shard}")
         elif not _PLAIN.fullmatch(shard):
             marks.setdefault("unsafe-index", f"{name!r} in {shard!r}")

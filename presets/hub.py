@@ -7,6 +7,7 @@ cache: what is there of a repository that was only checked would pass for the wh
 """
 
 import fnmatch
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ ERRORS: tuple[type[Exception], ...] = (
 """What huggingface_hub raises. The bases are those of the HTTP client, another one by its version:
 a connection that breaks raises one of its errors bare; an answer that is no JSON, a ValueError."""
 
+_NUMBERED = re.compile(r"-(\d{5})-of-(\d{5})\.safetensors$")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "*.pt")
 
 
@@ -77,6 +79,8 @@ def open_repo(repo: str) -> Source:
         return HubRepo(repo)
     except (HfHubHTTPError, HFValidationError) as error:
         raise CheckpointError(say(error, repo)) from None
+    except (TypeError, KeyError, AttributeError) as error:  # huggingface_hub, taking it apart
+        raise CheckpointError(f"{repo}: what the Hub answered is no model: {error!r}") from None
     except ERRORS as error:
         # OfflineModeIsEnabled is one of them; bad JSON is an answer, no reason for the cache.
         if isinstance(error, ValueError):
@@ -93,7 +97,15 @@ def _cached(repo: str) -> Folder:
     folder = Folder(Path(path))
     if not any(fnmatch.filter(folder.files, pattern) for pattern in _WEIGHTS):
         raise CheckpointError(f"{repo}: the cache has no weights of it and the Hub is out of reach")
+    if _lacks_shards(folder):
+        raise CheckpointError(f"{repo}: the cache has a part of it and the Hub is out of reach")
     return folder
+
+
+def _lacks_shards(folder: Folder) -> bool:
+    """Whether weight files are numbered as in ``00001-of-00003`` and one of them is not there."""
+    found = [match.groups() for name in folder.files if (match := _NUMBERED.search(name))]
+    return any(sum(of == total for _, of in found) < int(total) for _, total in found)
 
 
 class HubRepo:
@@ -104,6 +116,9 @@ class HubRepo:
         info = HfApi().model_info(
             asked, revision=revision or None, files_metadata=True, timeout=TIMEOUT
         )
+        names = [info.id, info.sha, *(file.rfilename for file in info.siblings or [])]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError("a name or the commit is missing")
         self.name = repo
         self.repo = info.id  # another one than was asked for, if it was renamed
         self.commit = info.sha
@@ -112,7 +127,7 @@ class HubRepo:
         for file in info.siblings or []:
             if "/" in file.rfilename:
                 continue
-            if file.size is None:
+            if not isinstance(file.size, int):
                 self.odd[file.rfilename] = "the Hub does not tell its size"
             else:
                 self.files[file.rfilename] = file.size

@@ -24,6 +24,7 @@ Pooling = Literal["last", "cls", "mean", "splade"]
 Mark = Literal[
     "damaged-weights",
     "damaged-tokenizer",
+    "duplicate-tensors",
     "empty-tensors",
     "extra-special-tokens-list",
     "index-mismatch",
@@ -33,6 +34,7 @@ Mark = Literal[
     "quantized-undeclared",
     "removed-architecture",
     "unknown-model-type",
+    "unmerged-lora",
     "unreadable-file",
     "unsafe-index",
     "vocab-mismatch",
@@ -72,6 +74,8 @@ class Condition(Closed, frozen=True):
     """None of these files is there; ``*`` stands for any text."""
     tokenizer_class: list[str] = field(default_factory=list)
     """``tokenizer_class`` of tokenizer_config.json is one of these."""
+    image_processor: list[str] = field(default_factory=list)
+    """``image_processor_type`` of preprocessor_config.json is one of these."""
     transformers: VersionRange | None = None
     """``transformers_version`` of config.json, which saved it, lies in this range."""
     marks: list[Mark] = field(default_factory=list)

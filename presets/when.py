@@ -60,6 +60,7 @@ def _holds(condition: Condition, facts: Facts, vllm: str) -> bool:
             not condition.tokenizer_class
             or facts.tokenizer.get("tokenizer_class") in condition.tokenizer_class
         )
+        and (not condition.image_processor or facts.image_processor in condition.image_processor)
         and (condition.transformers is None or _saved_by(facts, condition.transformers))
         and all(mark in facts.marks for mark in condition.marks)
         and (condition.vllm is None or base_version(vllm) in parse_range(condition.vllm))

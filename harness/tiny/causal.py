@@ -10,6 +10,7 @@ _OLDER_SIZES = {
     "num_attention_heads": 2,
     **SPECIAL,
 }
+_WIDE = {**SIZES, "head_dim": 32}
 
 FAMILIES: dict[str, Family] = {
     "qwen3": Family(architecture="Qwen3ForCausalLM", config={**SIZES, "head_dim": 32}),
@@ -126,4 +127,61 @@ FAMILIES: dict[str, Family] = {
     "smollm3": Family(architecture="SmolLM3ForCausalLM", config=SIZES),
     "ministral3": Family(architecture="Ministral3ForCausalLM", config={**SIZES, "head_dim": 32}),
     "nemotron": Family(architecture="NemotronForCausalLM", config=SIZES),
+    # for what `presets check` says of a healthy one
+    "llama": Family(architecture="LlamaForCausalLM", config=SIZES),
+    "arcee": Family(architecture="ArceeForCausalLM", config=SIZES),
+    "olmo3": Family(architecture="Olmo3ForCausalLM", config={**SIZES, "sliding_window": 16}),
+    "ernie4.5": Family(architecture="Ernie4_5ForCausalLM", config=_WIDE),
+    "glm": Family(architecture="GlmForCausalLM", config=_WIDE),
+    "seed-oss": Family(architecture="SeedOssForCausalLM", config=_WIDE),
+    "hunyuan": Family(architecture="HunYuanDenseV1ForCausalLM", config=_WIDE),
+    "jais2": Family(architecture="Jais2ForCausalLM", config=_WIDE),
+    "vaultgemma": Family(
+        architecture="VaultGemmaForCausalLM",
+        config={
+            **_WIDE,
+            "query_pre_attn_scalar": 32,
+            "sliding_window": 16,
+            "attn_logit_softcapping": None,
+        },
+    ),
+    "falcon-h1": Family(
+        architecture="FalconH1ForCausalLM",
+        config={
+            **_WIDE,
+            "mamba_d_ssm": 64,
+            "mamba_n_heads": 2,
+            "mamba_d_head": 32,
+            "mamba_d_state": 16,
+        },
+    ),
+    "gpt-oss": Family(
+        architecture="GptOssForCausalLM",
+        config={**_WIDE, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 16},
+    ),
+    "glm4-moe": Family(
+        architecture="Glm4MoeForCausalLM",
+        config={
+            **_WIDE,
+            "n_routed_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 64,
+            "first_k_dense_replace": 1,
+        },
+    ),
+    "exaone-moe": Family(
+        architecture="ExaoneMoeForCausalLM",
+        config={**_WIDE, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64},
+    ),
+    "hunyuan-moe": Family(
+        architecture="HunYuanMoEV1ForCausalLM", config={**_WIDE, "num_experts": 4, "moe_topk": 2}
+    ),
+    "granite-moe-shared": Family(
+        architecture="GraniteMoeSharedForCausalLM",
+        config={**SIZES, "num_local_experts": 4, "shared_intermediate_size": 64},
+    ),
+    "flex-olmo": Family(
+        architecture="FlexOlmoForCausalLM",
+        config={**SIZES, "num_experts": 4, "num_experts_per_tok": 2},
+    ),
 }

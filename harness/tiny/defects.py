@@ -288,6 +288,40 @@ def _lose_shard(draft: Draft, _: str) -> None:
     (draft.folder / f"{WEIGHTS}.index.json").write_text(json.dumps(index))
 
 
+@_defect("stale-shard")
+def _stale_shard(draft: Draft, argument: str) -> None:
+    """Two shards with an index; the second still has tensors of an earlier save, those whose name
+    holds the argument, which the index says are in the first: ``stale-shard=norm``.
+    """
+    from safetensors.torch import save_file
+
+    names = sorted(draft.tensors)
+    found = [n for n in names if argument in n]
+    stale = {n: draft.tensors[n] + 1 for n in _some("stale-shard", found, argument)}
+    last = {n: draft.tensors[n] for n in names if n not in stale and "layers.1." in n}
+    first = {n: draft.tensors[n] for n in names if n not in last}
+    shards = [f"model-0000{n}-of-00002.safetensors" for n in (1, 2)]
+    del draft.tensors  # none of them is saved again
+    (draft.folder / WEIGHTS).unlink()
+    for name, tensors in zip(shards, (first, {**last, **stale}), strict=True):
+        save_file(tensors, draft.folder / name, metadata={"format": "pt"})
+    index = {"metadata": {}, "weight_map": {name: shards[name in last] for name in names}}
+    (draft.folder / f"{WEIGHTS}.index.json").write_text(json.dumps(index))
+
+
+@_defect("unmerged-lora")
+def _unmerged_lora(draft: Draft, _: str) -> None:
+    """A PEFT model was saved as a whole: adapters beside the layers that they belong to."""
+    import torch
+
+    found = [name for name in draft.tensors if name.endswith("q_proj.weight")]
+    for name in _some("unmerged-lora", found, "there is no q_proj"):
+        module, tensor = name.removesuffix(".weight"), draft.tensors.pop(name)
+        draft.tensors[f"{module}.base_layer.weight"] = tensor
+        draft.tensors[f"{module}.lora_A.default.weight"] = torch.zeros(4, tensor.shape[1])
+        draft.tensors[f"{module}.lora_B.default.weight"] = torch.zeros(tensor.shape[0], 4)
+
+
 @_defect("adapter-only")
 def _adapter_only(draft: Draft, _: str) -> None:
     """Only a LoRA adapter was saved, as PEFT saves it, with the tokenizer."""

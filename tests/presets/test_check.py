@@ -67,6 +67,53 @@ def test_no_processor_files(checkpoint):
     assert "gemma4-text" in advised(checkpoint(GEMMA4, files=[]))
 
 
+def codes(folder):
+    found = presets.check(folder, "0.32.0")
+    return {found.code, *(one.code for one in found.also)}
+
+
+QWEN3 = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}
+
+
+def test_a_tensor_in_two_shards_of_an_index(checkpoint):
+    folder = checkpoint(QWEN3, ["lm_head.weight"])
+    (folder / "model.safetensors").rename(folder / "a.safetensors")
+    safetensors_file(folder / "b.safetensors", ["lm_head.weight", "model.norm.weight"])
+    index = {"lm_head.weight": "a.safetensors", "model.norm.weight": "b.safetensors"}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+    found = presets.check(folder)
+    assert found.code == "duplicate-tensors"
+    assert "lm_head.weight is in a.safetensors and in b.safetensors" in found.reason
+    index["model.norm.weight"] = "a.safetensors"  # the engine reads no other file, then
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+    assert "duplicate-tensors" not in codes(folder)
+
+
+def test_lora_weights_among_those_of_the_model(checkpoint):
+    layer = "model.layers.0.self_attn.q_proj"
+    folder = checkpoint(QWEN3, [f"{layer}.base_layer.weight", f"{layer}.lora_A.default.weight"])
+    assert presets.check(folder).code == "unmerged-lora"
+    folder = checkpoint(QWEN3, ["model.norm.weight"])
+    safetensors_file(folder / "adapter_model.safetensors", [f"{layer}.lora_A.weight"])
+    assert "unmerged-lora" not in codes(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"version": "1.0", "model": {"vocab": {"a'])
+def test_a_tokenizer_that_ends_early(checkpoint, text):
+    folder = checkpoint(QWEN3, ["model.norm.weight"])
+    (folder / "tokenizer.json").write_text(text)
+    assert presets.check(folder).code == "damaged-tokenizer"
+
+
+def test_what_the_preprocessor_config_names(checkpoint):
+    folder = checkpoint(QWEN3, ["model.norm.weight"], files=[])
+    named = {"image_processor_type": "Qwen2_5_VLImageProcessor"}
+    (folder / "preprocessor_config.json").write_text(json.dumps(named))
+    assert presets.check(folder).code == "image-processor-renamed"
+    (folder / "preprocessor_config.json").write_text("[]")
+    assert read_facts(folder).marks.keys() == {"unreadable-file"}
+
+
 def test_a_model_type_that_nobody_knows_is_a_fault_but_not_with_code_of_its_own(checkpoint):
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "qwen9"}
     assert presets.check(checkpoint(config)).code == "unknown-model-type"
@@ -114,6 +161,7 @@ FACTS = {
     "configs": ["text_config"],
     "null_configs": ["vision_config", "text_config.architectures"],
     "values": {"text_config.layers": [2, 4], "tied": [True]},
+    "image_processor": ["P"],
     "tokenizer_class": ["T"],
     "transformers": ">=5,<6",
     "marks": ["empty-tensors"],
@@ -138,6 +186,7 @@ SPOILERS = {
     "null_configs": ({"text_config": {"layers": 4, "architectures": ["B"]}}, {}),
     "values": ({"text_config": {"layers": 3}}, {}),
     "tokenizer_class": ({}, {"tokenizer": "U"}),
+    "image_processor": ({}, {"processor": "Q"}),
     "transformers": ({"transformers_version": "4.57.1"}, {}),
     "marks": ({}, {"shape": 1}),
     "files": ({}, {"weights": "other"}),
@@ -149,9 +198,12 @@ SPOILERS = {
 
 @pytest.mark.parametrize("fact", FACTS)
 def test_every_fact_of_a_condition_is_asked(tmp_path, fact):
-    def facts(config, tensors=("model.x",), files=(), weights="model", tokenizer="T", shape=0):
+    def facts(config, tensors=("model.x",), files=(), weights="model", shape=0, **classes):
         (tmp_path / "config.json").write_text(json.dumps({**HOLDS, **config}))
-        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": tokenizer}))
+        tokenizer = {"tokenizer_class": classes.get("tokenizer", "T")}
+        processor = {"image_processor_type": classes.get("processor", "P")}
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+        (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
         safetensors_file(tmp_path / f"{weights}.safetensors", tensors, shape)
         for name in files:
             (tmp_path / name).write_text("{}")

@@ -291,7 +291,8 @@ def test_no_header_above_its_cap_and_no_weight_is_read(folder):
     found = facts.read_facts(source)
     assert source.asked["wide.safetensors"] == 8
     assert source.asked["heavy.safetensors"] == 8 + len(text)
-    assert source.asked.keys() == source.files.keys() - {"tokenizer.json"}
+    assert source.asked.keys() == source.files.keys()
+    assert source.asked["tokenizer.json"] <= 64  # how it ends
     assert found.tensors["a"].shape == (2**40,)
     assert "at most" in found.unread[0]
 

@@ -3,6 +3,7 @@ huggingface_hub reads its settings when it is imported.
 """
 
 import json
+import shutil
 import struct
 import subprocess
 import sys
@@ -163,6 +164,67 @@ def test_offline_checks_the_cache(tmp_path, ask):
     assert ask(hub)["facts"]["tensors"] == 2
     assert "the cache has no weights" in ask(hub, "org/part")
     assert ask(hub, "org/gone") == "org/gone is not in the cache and the Hub cannot be reached"
+
+
+def test_a_part_in_the_cache_is_not_taken_for_the_whole(tmp_path, ask):
+    folder = write(tmp_path / "ckpt")
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    shutil.copy(
+        folder / "model-00001-of-00002.safetensors", folder / "model-00002-of-00002.safetensors"
+    )
+    some = "import sys, huggingface_hub as h\n"
+    some += "for name in ('config.json', 'model-00001-of-00002.safetensors'):\n"
+    some += "    h.hf_hub_download(sys.argv[1], name)\nprint(1)"
+    with Hub({"org/name": folder}) as hub:
+        ask(hub, code=some)
+    assert ask(hub) == "org/name: the cache has a part of it and the Hub is out of reach"
+
+
+def test_a_request_a_shard(tmp_path, ask):
+    folder = write(tmp_path / "ckpt")
+    for number in range(5):
+        shutil.copy(folder / "model.safetensors", folder / f"model-{number}.safetensors")
+    with Hub({"org/name": folder}) as hub:
+        ask(hub)
+        assert len(hub.requests) == 2 + 6
+
+
+def test_another_host_with_the_files_is_not_sent_the_token(tmp_path, ask):
+    folder = write(tmp_path / "ckpt")
+    with Hub({"org/name": folder}) as hub, Hub({"org/name": folder}) as storage:
+        hub.storage = storage
+        assert ask(hub, HF_TOKEN=TOKEN)["facts"]["tensors"] == 2
+        assert set(hub.tokens) == {f"Bearer {TOKEN}"}
+        assert storage.tokens == [None, None]
+        assert storage.sent["org/name/model.safetensors"] < 1000
+
+
+def test_a_connection_that_breaks_is_one_line(tmp_path, ask):
+    with Hub({"org/name": write(tmp_path / "ckpt")}) as hub:
+        hub.cut = 20
+        said = ask(hub)
+    assert said.startswith("org/name")
+    assert "\n" not in said
+
+
+def test_a_server_without_ranges_is_not_listened_to(tmp_path, ask):
+    with Hub({"org/name": write(tmp_path / "ckpt", shape=3_000_000)}) as hub:
+        hub.ranges = False
+        assert "no range requests: status 200" in ask(hub)
+        assert "org/name/model.safetensors" not in hub.sent  # config.json was refused already
+
+
+@pytest.mark.parametrize(
+    "info",
+    [[], {}, {"siblings": 3}, {"id": 5, "siblings": [{}]}, {"siblings": [{"rfilename": 1}]}, "x"],
+)
+def test_an_answer_that_is_none_is_one_line(tmp_path, ask, info):
+    with Hub({"org/name": write(tmp_path / "ckpt")}) as hub:
+        hub.info = info
+        said = ask(hub)
+    assert isinstance(said, str), said
+    assert said.startswith("org/name")
+    assert "\n" not in said
 
 
 def test_a_local_path_wins(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ CASES = [report for report in REPORTS if "left_out" not in report]
 NEWEST = list(engine_versions())[-1]
 TABLE = (Path(__file__).parents[2] / "REPORTS.md").read_text("utf-8")
 FIELDS = {"vllm", "config", "files", "json", "tensors", "empty", "expect", "newest"}
-WORDS = {"id", "url", "beside", "note", "waits"}
+WORDS = {"id", "url", "beside", "note"}
 
 
 def write_weights(path: Path, names: list[str], empty: list[str]) -> None:
@@ -55,8 +55,6 @@ def write_checkpoint(folder: Path, report: dict[str, Any]) -> Path:
 def expected(report: dict[str, Any], version: str) -> tuple[str, str]:
     """Verdict and code: those of the report's own version, or of the newest."""
     said = report["expect"] if version == report["vllm"] else report.get("newest", report["expect"])
-    if report.get("waits"):
-        return "unknown", "unknown"
     return said["verdict"], said["code"]
 
 
@@ -78,12 +76,8 @@ def test_a_report_gets_its_verdict(tmp_path: Path, report: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("report", CASES, ids=[report["id"] for report in CASES])
-def test_a_code_exists_unless_it_is_waited_for(report: dict[str, Any]) -> None:
-    named = {report["expect"]["code"], report.get("newest", report["expect"])["code"]}
-    if report.get("waits"):
-        assert not named & codes(), f"{named} exists: take `waits` off"
-    else:
-        assert named <= codes()
+def test_a_code_exists(report: dict[str, Any]) -> None:
+    assert {report["expect"]["code"], report.get("newest", report["expect"])["code"]} <= codes()
 
 
 def test_every_report_is_there_once() -> None:
@@ -114,8 +108,6 @@ def row(report: dict[str, Any]) -> str:
     """The row of REPORTS.md that a report counts in."""
     if "left_out" in report:
         return str(report["left_out"].partition(":")[0])
-    if report.get("waits"):
-        return "waits for a fault"
     then, now = expected(report, report["vllm"])[0], expected(report, NEWEST)[0]
     if then == now == "unknown":
         kind = str(report["note"].partition(":")[0])

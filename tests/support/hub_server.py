@@ -57,6 +57,13 @@ class Hub:
         self.renamed: dict[str, str] = {}
         self.failing: HTTPStatus | None = None
         """What every request is answered with, if set."""
+        self.storage: Hub | None = None
+        """Files are redirected to this host, as the real Hub does with large ones."""
+        self.cut: int | None = None
+        """Bytes of a file after which the connection breaks."""
+        self.ranges = True
+        self.info: Any = None
+        """What is said of every repository instead of what is true."""
         self.tokens: list[str | None] = []
         """The Authorization header of each request."""
         self.revisions: dict[tuple[str, str], Revision] = {}
@@ -100,8 +107,8 @@ class Hub:
             "HF_HOME": str(home),
             "HF_HUB_CACHE": str(home / "hub"),
             "HF_HUB_DISABLE_TELEMETRY": "1",
-            "NO_PROXY": "127.0.0.1",
-            "no_proxy": "127.0.0.1",
+            "NO_PROXY": "127.0.0.1,localhost",
+            "no_proxy": "127.0.0.1,localhost",
         }
 
 
@@ -135,7 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
         if match := _MODEL.fullmatch(path):
             repo, kind, revision = match.groups()
             if found := self._find(repo, revision or "main"):
-                self._json(_tree(found) if kind == "tree" else _info(repo, found))
+                listed = _tree(found) if kind == "tree" else _info(repo, found)
+                self._json(listed if self.hub.info is None else self.hub.info)
         elif match := _FILE.fullmatch(path):
             repo, revision, name = match.groups()
             if found := self._find(repo, revision):
@@ -157,6 +165,10 @@ class _Handler(BaseHTTPRequestHandler):
             status = HTTPStatus.FORBIDDEN if token else HTTPStatus.UNAUTHORIZED
             self._error(status, "GatedRepo", f"Access to model {repo} is restricted")
             return
+        if self.hub.storage:
+            location = self.hub.storage.endpoint.replace("127.0.0.1", "localhost") + self.path
+            self._error(HTTPStatus.FOUND, headers={"Location": location})
+            return
         headers = {"X-Repo-Commit": found.commit, "Accept-Ranges": "bytes"}
         if name not in found.files:
             self._error(HTTPStatus.NOT_FOUND, "EntryNotFound", "Entry not found", headers)
@@ -164,7 +176,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = found.files[name].read_bytes()
         headers["ETag"] = f'"{found.etags[name]}"'
         status = HTTPStatus.OK
-        if wanted := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if wanted and self.hub.ranges:
             start = int(wanted[1])
             end = min(int(wanted[2] or len(body) - 1), len(body) - 1)
             if start > end:
@@ -201,7 +214,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.wfile.write(body[: self.hub.cut])
+            if self.hub.cut is not None:
+                self.close_connection = True
 
 
 def _info(repo: str, found: Revision) -> dict[str, Any]:
