@@ -1,12 +1,13 @@
-"""Train a few steps with the engine inside the trainer: TRL's own, in a child, beside the real vLLM.
+"""Train a few steps with the engine inside: TRL's own trainer, in a child, beside the real vLLM.
 
-What must stay in step is measured twice: as TRL logs it (the largest difference between the logprobs
-that the engine sampled with and those that the trainer computes), and directly, before the first and
-after the last weight sync. Runs in a child, as everything that needs torch does.
+What must stay in step is measured twice: as TRL logs it (the largest difference between the
+logprobs that the engine sampled with and those that the trainer computes), and directly, before
+the first and after the last weight sync. Runs in a child, as everything that needs torch does.
 """
 
 import os
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -44,7 +45,7 @@ class Trained(Struct, frozen=True):
     differences: list[float | None] = field(default_factory=list)
     """As TRL logs it, the largest of each step; None where it is not a number."""
     before: float | None = None
-    """The largest difference for 8 sampled tokens before the first weight sync, and after the last."""
+    """The largest difference for 8 sampled tokens, before the first weight sync and after."""
     after: float | None = None
     completion: float | None = None
     """Mean length of the completions, tokens."""
@@ -82,10 +83,12 @@ def train(isolation: Isolation, request: Training, deadline: float) -> Trained:
 def train_here(request: Training) -> Trained:
     """Run it in this process (a child)."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    os.environ.pop("VLLM_ENABLE_V1_MULTIPROCESSING", None)  # the harness's own; not a trainer's
     import torch
 
     if not torch.cuda.is_available():
         _keep_weights()
+        torch._dynamo.config.disable = True  # or the sampler's helpers are compiled: a minute
     import datasets
     import transformers
     import trl
@@ -96,7 +99,7 @@ def train_here(request: Training) -> Trained:
     generation.LLM = lambda **kwargs: made(**{**kwargs, **request.kwargs})
     args = trl.GRPOConfig(
         **{
-            "output_dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / f"trl-{os.getpid()}"),
+            "output_dir": str(Path(tempfile.gettempdir()) / f"trl-{os.getpid()}"),
             "use_vllm": True,
             "vllm_mode": "colocate",
             "vllm_gpu_memory_utilization": 0.1,
@@ -188,7 +191,7 @@ def _keep_weights() -> None:
     import torch
     import vllm.model_executor.layers.utils as layers
 
-    def plain(layer: Any, remove_weight: bool = False) -> None:
+    def plain(layer: Any, remove_weight: bool = False) -> None:  # noqa: ARG001
         layer.cpu_linear = torch.nn.functional.linear
 
     layers.dispatch_cpu_unquantized_gemm = plain
