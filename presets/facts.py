@@ -31,7 +31,7 @@ MAX_HEADERS = 64 * 2**20
 """Of all safetensors files together."""
 _PLAIN = re.compile(r"[^/\\\0]+\.safetensors")
 _EMBEDDINGS = re.compile(
-    r"(model\.|language_model\.|transformer\.|bert\.|roberta\.|gpt_neox\.|embeddings\.)*"
+    r"(model\.|language_model\.|decoder\.|transformer\.|bert\.|roberta\.|gpt_neox\.|embeddings\.)*"
     r"(embed_tokens|wte|word_embeddings|embed_in)\.weight"
 )
 _QUANTIZED = re.compile(

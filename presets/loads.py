@@ -22,6 +22,7 @@ PROCESSOR = ("processor_config.json", "preprocessor_config.json", "video_preproc
 TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json")
 HARMLESS: frozenset[Mark] = frozenset({"extra-special-tokens-list"})
 """Wrong for an engine with transformers 4 only, which that fault's versions say."""
+_TOWER = re.compile(r"vision|visual|audio|image|encoder")
 _INDEX = re.compile(r"(?<=\.)[0-9]{1,6}(?=\.)")
 
 
@@ -93,7 +94,7 @@ def _differs(ours: Layout, theirs: Layout, facts: Facts) -> str:
     if facts.config.get("quantization_config") or facts.config.get("compression_config"):
         return "quantized; none of those that ran was"
     kinds = {tensor.dtype for tensor in facts.tensors.values() if tensor}
-    if odd := kinds - {"F32", "F16", "BF16"}:
+    if odd := kinds - {"F32", "F16", "BF16", "I64"}:  # counters and positions are I64
         return f"tensors of dtype {', '.join(sorted(odd))}; none of those that ran had any"
     tied = lookup(facts.config, "tie_word_embeddings") is True
     may_lack = {name for name in theirs.names if tied and name.endswith("lm_head.weight")}
@@ -104,14 +105,47 @@ def _differs(ours: Layout, theirs: Layout, facts: Facts) -> str:
     if gaps := sorted(n for n, every in theirs.names.items() if every and not ours.names.get(n, 1)):
         return f"{gaps[0]} is not there for every index"
     lists = _lists(facts.tensors)
-    for head, indexes in lists.items():
-        if lost_at := set(range(max(indexes))) - indexes:
+    modules = {_split(pattern)[0] for pattern in theirs.names if _split(pattern)[2].count(".") > 1}
+    for head, indexes in lists.items():  # an nn.Sequential has members without tensors
+        if head in modules and (lost_at := set(range(max(indexes))) - indexes):
             return f"no tensor {head}{min(lost_at)}"
     layers = lookup(facts.config, "text_config.num_hidden_layers")
     layers = layers if isinstance(layers, int) else facts.config.get("num_hidden_layers")
     lengths = {len(indexes) for indexes in lists.values()}
     if isinstance(layers, int) and lengths and layers not in lengths:
         return f"num_hidden_layers is {layers}, the tensors are of {sorted(lengths)}"
+    return _misfit(facts)
+
+
+def _misfit(facts: Facts) -> str:
+    """A tensor of the text model whose shape is not what config.json says; empty if there is none.
+
+    Families with sizes of their own by layer say so in keys that are not asked here, and are
+    taken for a misfit: that costs a "loads", and a wrong one would cost more.
+    """
+    nested = facts.config.get("text_config")
+    config = nested if isinstance(nested, dict) else facts.config
+    sizes = {key: n for key, n in config.items() if type(n) is int}
+    hidden = sizes.get("hidden_size", sizes.get("n_embd", 0))
+    heads = sizes.get("num_attention_heads", sizes.get("n_head", 0))
+    head = sizes.get("head_dim", hidden // heads if heads else 0)
+    kinds = config.get("layer_types")
+    if isinstance(kinds, list) and len(set(map(str, kinds))) > 1:
+        head = 0  # a kind of layers may have heads of its own
+    expected = {
+        "embed_tokens.weight": (1, "hidden_size", hidden),
+        "wte.weight": (1, "n_embd", hidden),
+        "q_proj.weight": (0, "num_attention_heads", heads * head),
+        "k_proj.weight": (0, "num_key_value_heads", sizes.get("num_key_value_heads", 0) * head),
+        "mlp.gate_proj.weight": (0, "intermediate_size", sizes.get("intermediate_size", 0)),
+    }
+    for name, tensor in facts.tensors.items():
+        if tensor is None or _TOWER.search(name):
+            continue
+        for end, (axis, key, size) in expected.items():
+            known = size and name.endswith(f".{end}") and axis < len(tensor.shape)
+            if known and tensor.shape[axis] != size:
+                return f"{name} has shape {list(tensor.shape)}, which {key} does not lead to"
     return ""
 
 
