@@ -95,10 +95,12 @@ def test_trl_owns_what_its_proposal_reserves(name: str) -> None:
         assert guard.instead in line
 
 
-@pytest.mark.parametrize("name", ["trl-colocate", "trl-online-dpo"])
-def test_colocated_trl_owns_parallelism_and_sleep(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "failure"), [("trl-colocate", "hang"), ("trl-online-dpo", "silent")]
+)
+def test_colocated_trl_owns_parallelism_and_sleep(name: str, failure: str) -> None:
     failures = {g.key: g.failure for g in consumer(name).guards}
-    assert failures["tensor_parallel_size"] == "silent"
+    assert failures["tensor_parallel_size"] == failure
     assert failures["enable_sleep_mode"] == "crash"
     (line,) = hit(consumer(name), tensor_parallel_size=2)
     assert "vllm_tensor_parallel_size" in line
