@@ -32,7 +32,7 @@ MAX_HEADERS = 64 * 2**20
 _PLAIN = re.compile(r"[^/\\\0]+\.safetensors")
 _EMBEDDINGS = re.compile(
     r"(model\.|language_model\.|decoder\.|transformer\.|bert\.|roberta\.|gpt_neox\.|embeddings\.)*"
-    r"(embed_tokens|wte|word_embeddings|embed_in)\.weight"
+    r"(embed_tokens|tok_embeddings|wte|word_embeddings|embed_in)\.weight"
 )
 _QUANTIZED = re.compile(
     r"\.(qweight|weight_packed|weight_scale|weight_scale_inv|scales|absmax|quant_map|"

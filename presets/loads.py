@@ -23,6 +23,7 @@ TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "te
 HARMLESS: frozenset[Mark] = frozenset({"extra-special-tokens-list"})
 """Wrong for an engine with transformers 4 only, which that fault's versions say."""
 _TOWER = re.compile(r"vision|visual|audio|image|encoder")
+_GENERATES = re.compile(r"(ForCausalLM|ForConditionalGeneration|LMHeadModel)$")
 _INDEX = re.compile(r"(?<=\.)[0-9]{1,6}(?=\.)")
 
 
@@ -96,8 +97,14 @@ def _differs(ours: Layout, theirs: Layout, facts: Facts) -> str:
     kinds = {tensor.dtype for tensor in facts.tensors.values() if tensor}
     if odd := kinds - {"F32", "F16", "BF16", "I64"}:  # counters and positions are I64
         return f"tensors of dtype {', '.join(sorted(odd))}; none of those that ran had any"
-    tied = lookup(facts.config, "tie_word_embeddings") is True
-    may_lack = {name for name in theirs.names if tied and name.endswith("lm_head.weight")}
+    nested = lookup(facts.config, "text_config.tie_word_embeddings")
+    tied = facts.config.get("tie_word_embeddings", nested)  # the outer one decides, by runs
+    heads = {name for name in theirs.names if name.endswith(("lm_head.weight", "embed_out.weight"))}
+    if tied is False and not heads and _GENERATES.search(ours.architecture):
+        return "tie_word_embeddings is false, the one that ran had tied embeddings and no head"
+    if tied is True and "embed_out.weight" in ours.names:
+        return "tie_word_embeddings is true, the one that ran had a head of its own"
+    may_lack = heads if tied is True else set()
     if lost := sorted(theirs.names.keys() - ours.names.keys() - may_lack):
         return f"no tensor {lost[0]}, which the one that ran had"
     if new := sorted(ours.names.keys() - theirs.names.keys()):

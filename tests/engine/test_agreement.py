@@ -37,6 +37,24 @@ def test_a_size_that_the_tensors_have_not_is_not_reported_to_load(
     assert f"which {key} does not lead to" in said.reason
 
 
+@pytest.mark.parametrize(
+    ("family", "defect", "verdict"),
+    [
+        ("gpt2", "set-key=tie_word_embeddings=false", "unknown"),
+        ("gpt-neox", "set-key=tie_word_embeddings=true", "unknown"),
+        ("opt", "set-key=vocab_size=64", "fault"),
+        ("modernbert", "set-key=vocab_size=64", "fault"),
+        ("qwen3-classifier", "architecture=", "unknown"),
+        ("gemma4-unified", "flat-config", "unknown"),
+    ],
+)
+def test_what_was_once_reported_wrongly(
+    isolation: Isolation, family: str, defect: str, verdict: str
+) -> None:
+    said = check(isolation.call(tiny.build, family, [defect], answer=Path))
+    assert said.verdict == verdict, said.code
+
+
 def test_each_defect_is_tried_and_what_the_engine_did_is_kept(
     isolation: Isolation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
