@@ -87,7 +87,7 @@ def train_here(request: Training) -> Trained:
     import torch
 
     if not torch.cuda.is_available():
-        _keep_weights()
+        keep_weights()
         torch._dynamo.config.disable = True  # or the sampler's helpers are compiled: a minute
     import datasets
     import transformers
@@ -184,7 +184,7 @@ def gap(trainer: Any, engine: Any) -> float | None:
     return _number(max(abs(a - b) for a, b in zip(ours, theirs, strict=True)))
 
 
-def _keep_weights() -> None:
+def keep_weights() -> None:
     """Without it vLLM packs a linear layer's weight for the CPU and drops it, so that none can be
     loaded again: the one function that is replaced for these runs.
     """
