@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from harness import tiny
 from harness.cells import PROTOCOL
-from harness.errors import HarnessError
+from harness.engine import run
+from harness.errors import HarnessError, UnknownDefectError
 from harness.isolation import Isolation
 from harness.loads import problem, reference_and_task
-from harness.outcome import Environment, Reference
+from harness.outcome import Environment, Reference, Request
 from presets.check import check
 from presets.schema import Task
 
@@ -58,14 +59,18 @@ class Agreement(Struct, frozen=True):
     verdict: str
     code: str
     loads: bool
-    """The engine loads it without kwargs and, if it generates text, agrees with transformers."""
+    """The engine loads it without kwargs and answers as the healthy checkpoint does."""
     repaired: bool | None
     """With the kwargs of a preset's verdict it does; None for another verdict."""
     error: str
 
     @property
     def agrees(self) -> bool:
-        """No false alarm, no false "loads", no preset that does not help; unknown is no claim."""
+        """No false alarm, no false "loads", no preset that does not help. Unknown is no claim, but
+        for a healthy checkpoint it is a false alarm.
+        """
+        if not self.defect:
+            return self.loads and self.verdict == "loads"
         if self.verdict == "loads":
             return self.loads
         if self.verdict == "preset":
@@ -110,19 +115,23 @@ def agree(
     families: Iterable[str],
     defects: Iterable[str] = DEFECTS,
 ) -> Iterator[Agreement]:
-    """Try each defect with every family that it fits."""
+    """Try each defect with every family that it fits. HarnessError if a family cannot be built."""
     healthy: dict[str, tuple[Reference, Task]] = {}
     for family in families:
-        try:
-            folder = isolation.call(tiny.build, family, [], answer=Path)
-            healthy[family] = reference_and_task(isolation, folder)
-        except HarnessError:
-            continue  # not with the installed transformers
+        folder = isolation.call(tiny.build, family, [], answer=Path)
+        wanted, task = reference_and_task(isolation, folder)
+        if task != "generate":  # a pooling model has to answer as the healthy one does
+            answer = run(isolation, Request(str(folder), wanted.prompt, {}, task), 600)
+            vector = [value for value in answer.vector if value is not None]
+            wanted = Reference([], wanted.prompt, vector=vector)
+        healthy[family] = wanted, task
     for defect in defects:
         for family, (wanted, task) in healthy.items():
             try:
                 folder = isolation.call(tiny.build, family, [defect] if defect else [], answer=Path)
-            except HarnessError:
+            except HarnessError as error:
+                if UnknownDefectError.__name__ not in str(error):
+                    raise
                 continue  # it does not fit this family
             said = check(folder)
             why = engine.problem(folder, wanted, task, {})

@@ -57,10 +57,13 @@ def reference_and_task(isolation: Isolation, healthy: Path) -> tuple[Reference, 
 def problem(
     isolation: Isolation, folder: Path, wanted: Reference, task: Task, kwargs: dict[str, Any]
 ) -> str:
-    """Why the engine does not load a checkpoint and answer rightly; empty if it does."""
+    """Why the engine does not load a checkpoint and answer as ``wanted``, where something is; empty
+    if it does.
+    """
     outcome = engine.run(isolation, Request(str(folder), wanted.prompt, kwargs, task), 600)
     if not outcome.ok:
         return f"{outcome.stage}: {(outcome.error or '').strip().splitlines()[0]}"
-    if task == "generate" and not compare(outcome, wanted, "float32").ok:
-        return "it answers otherwise than transformers"
+    asked = wanted.steps or wanted.vector
+    if asked and not compare(outcome, wanted, "float32").ok:
+        return "it answers otherwise than the healthy one"
     return ""

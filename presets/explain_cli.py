@@ -16,6 +16,7 @@ WIDTH = 300
 @click.command("explain")
 @click.argument("code", required=False)
 @click.option("--log", type=click.File("rb"), metavar="FILE", help="A log; - is standard input.")
+@click.option("--facts", is_flag=True, help="What conditions may ask of a checkpoint.")
 @click.option("--vllm", metavar="V", help="A vLLM version. Default: the log's, or the installed.")
 @click.option("--for", "consumer", metavar="CONSUMER", help="The program that builds the engine.")
 @click.option(
@@ -24,6 +25,7 @@ WIDTH = 300
 def command(
     code: str | None,
     log: BinaryIO | None,
+    facts: bool,
     vllm: str | None,
     consumer: str | None,
     form: str,
@@ -32,8 +34,15 @@ def command(
 
     Exit code with --log, 1: a preset or fault is recognised; 2: none is, or no answer.
     """
-    if (code is None) == (log is None):
-        raise click.UsageError("give either a CODE, such as gemma4-text/no-processor, or --log")
+    if facts and code is None and log is None:
+        from presets.catalogue import facts_markdown
+
+        click.echo(facts_markdown(), nl=False)
+        return
+    if facts or (code is None) == (log is None):
+        raise click.UsageError(
+            "give either a CODE, such as gemma4-text/no-processor, or --log, or --facts"
+        )
     found: Explanation | Recognised
     if log is None:
         found = explain(code or "", vllm, consumer)

@@ -25,6 +25,8 @@ from presets.tree import MISSING, lookup
 INDEX = "model.safetensors.index.json"
 OTHER_FORMATS = ("adapter_config.json", "params.json", "*.gguf")
 """Files of folders that are no checkpoints in the Hugging Face format and have no config.json."""
+WRAPPERS = ("base_model.", "_orig_mod.", "module.", "_fsdp_wrapped_module.")
+"""Of the names of tensors, by PEFT, torch.compile, DDP and FSDP."""
 MAX_JSON = 8 * 2**20
 MAX_INDEX = 32 * 2**20
 MAX_HEADERS = 64 * 2**20
@@ -198,6 +200,9 @@ def _found(facts: Facts, odd: Mapping[str, str]) -> Iterator[tuple[Mark, str]]:
         if tensor and 0 in tensor.shape:
             yield "empty-tensors", f"{name} has shape {list(tensor.shape)}"
             break
+    for prefix in WRAPPERS:
+        if facts.tensors and all(name.startswith(prefix) for name in facts.tensors):
+            yield "wrapper-prefix", f"every tensor name starts with {prefix}"
     expected = vocab_size(facts.config)
     for name, tensor in facts.tensors.items():
         rows = tensor.shape[0] if tensor and tensor.shape else 0

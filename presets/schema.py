@@ -38,6 +38,7 @@ Mark = Literal[
     "unreadable-file",
     "unsafe-index",
     "vocab-mismatch",
+    "wrapper-prefix",
 ]
 """What ``presets.facts`` sees to be wrong with a checkpoint's files, whatever its family."""
 

@@ -19,5 +19,20 @@ from harness.agreement import Agreement
         ("unknown", False, None, True),
     ],
 )
-def test_agreement(verdict: str, loads: bool, repaired: bool | None, agrees: bool) -> None:
+def test_agreement_of_a_damaged_one(
+    verdict: str, loads: bool, repaired: bool | None, agrees: bool
+) -> None:
     assert Agreement("f", "d", verdict, "c", loads, repaired, "").agrees == agrees
+
+
+@pytest.mark.parametrize(
+    ("verdict", "loads", "agrees"),
+    [
+        ("loads", True, True),
+        ("unknown", True, False),
+        ("fault", True, False),
+        ("loads", False, False),
+    ],
+)
+def test_a_healthy_one_must_be_reported_to_load(verdict: str, loads: bool, agrees: bool) -> None:
+    assert Agreement("f", "", verdict, "c", loads, None, "").agrees == agrees
