@@ -15,6 +15,7 @@ from harness import record_engine, report
 from harness.agreement import Agreement, Engine, agree, as_markdown
 from harness.cells import cells
 from harness.errors import HarnessError
+from harness.guards import Guarded, try_guards
 from harness.isolation import Isolation
 from harness.loads import try_families
 from harness.outcome import Environment
@@ -24,7 +25,7 @@ from harness.twins import find_twins
 from harness.verify import Verifier, verify
 from presets import Preset
 from presets.loads import layouts
-from presets.registry import default_vllm, names, resolve
+from presets.registry import consumer, default_vllm, names, resolve
 from presets.schema import PresetFile
 from presets.validate import read_preset
 
@@ -179,6 +180,44 @@ def agree_command(family: tuple[str, ...], keep: Path | None, form: str) -> None
     else:
         print(f"{len(found)} checkpoints: {dict(counted)}, {wrong} disagree with the engine")
     sys.exit(1 if wrong or not found else 0)
+
+
+@main.command("guards")
+@click.argument("name", metavar="CONSUMER")
+@click.option(
+    "--keep",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A line for each key; what is there is not run again.",
+)
+def guards_command(name: str, keep: Path | None) -> None:
+    """Set each key that a trainer's profile guards, and each that it calls harmless, on the
+    engine's side alone, in a real training run.
+
+    Exit code 1: profile and run disagree; 2: the trainer cannot be run.
+    """
+    profile = consumer(name)
+    if not any(guard.trial for guard in profile.guards):
+        raise HarnessError(f"{name}: its guards have no trials; they were read in the source")
+    lines = keep.read_bytes().splitlines() if keep and keep.exists() else []
+    known = {one.key: one for one in (msgspec.json.decode(li, type=Guarded) for li in lines)}
+    isolation = Isolation()
+    found = []
+    with Progress(Console(stderr=True)) as progress:
+        environment = isolation.call(probe, answer=Environment)
+        for one in try_guards(isolation, environment, profile, known):
+            found.append(one)
+            mark = "" if one.held else f"DISAGREES, the profile says {one.said}: "
+            progress.say(f"{mark}{one.key}: {one.seen}; {one.detail}")
+            if keep:
+                text = b"".join(msgspec.json.encode(each) + b"\n" for each in found)
+                keep.write_bytes(text)
+    for guard in profile.guards:
+        if not guard.trial:
+            print(f"{guard.key}: not run: {guard.untried}")
+    wrong = sum(not one.held for one in found)
+    print(f"{name}: {len(found)} keys set on the engine's side alone, {wrong} disagree")
+    sys.exit(1 if wrong else 0)
 
 
 @main.command("bench")

@@ -6,6 +6,8 @@
 {'hf_overrides': {'architectures': ['Gemma4ForCausalLM']}}
 """
 
+from typing import TYPE_CHECKING, Any
+
 from presets.check import Check, Finding, check
 from presets.errors import (
     CheckpointError,
@@ -25,6 +27,9 @@ from presets.merge import Merged, merge
 from presets.preset import Preset
 from presets.registry import consumer_names, find, get, names
 
+if TYPE_CHECKING:
+    from presets.plugin import applied
+
 __all__ = [
     "Check",
     "CheckpointError",
@@ -41,6 +46,7 @@ __all__ = [
     "UnknownArgumentError",
     "UnknownNameError",
     "UnsupportedVersionError",
+    "applied",
     "check",
     "consumer_names",
     "find",
@@ -49,3 +55,11 @@ __all__ = [
     "merge",
     "names",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "applied":  # its imports cost as much as all the others
+        from presets.plugin import applied
+
+        return applied
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -330,6 +330,7 @@ def _show_consumer(profile: ConsumerFile) -> None:
     )
     for guard in profile.guards:
         only = f" (only {', '.join(map(repr, guard.values))})" if guard.values else ""
+        only += f" (but not {', '.join(guard.free)})" if guard.free else ""
         basis = "measured" if guard.measured else "read in the source"
         click.echo()
         _lines(
@@ -339,6 +340,9 @@ def _show_consumer(profile: ConsumerFile) -> None:
             ("instead", guard.instead),
             *(("evidence", link) for link in guard.evidence),
         )
+    for one in profile.harmless:
+        click.echo()
+        _lines(("harmless", one.key), ("reason", one.reason))
 
 
 def _lines(*pairs: tuple[str, str]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from presets.errors import GuardError
 from presets.schema import ConsumerFile, Guard
-from presets.tree import MISSING, lookup
+from presets.tree import MISSING, leaves, lookup
 
 
 def check_guards(layers: Mapping[str, Mapping[str, Any]], consumer: ConsumerFile) -> None:
@@ -17,7 +17,8 @@ def check_guards(layers: Mapping[str, Mapping[str, Any]], consumer: ConsumerFile
         Kwargs by the name of who set them ("preset", "user").
     consumer:
         The profile that holds the guards. A guard on ``a`` is hit by ``a`` and by ``a.b``; one
-        on ``a.b`` is hit by neither ``a`` alone nor ``a.c``.
+        on ``a.b`` is hit by neither ``a`` alone nor ``a.c``. One on ``a`` with ``free`` keys is hit
+        by every other key below ``a``, and not by a callable, which nobody can look into.
     """
     problems = list(_hits(layers, consumer))
     if problems:
@@ -28,12 +29,19 @@ def _hits(layers: Mapping[str, Mapping[str, Any]], consumer: ConsumerFile) -> It
     for layer, kwargs in layers.items():
         for guard in consumer.guards:
             value = lookup(kwargs, guard.key)
-            if value is not MISSING and (not guard.values or value in guard.values):
-                yield _line(guard, value, layer, consumer.name)
+            if value is MISSING or (guard.values and value not in guard.values):
+                continue
+            if not guard.free:
+                yield _line(guard, guard.key, value, layer, consumer.name)
+            elif isinstance(value, Mapping):
+                for path, leaf in leaves(value):
+                    key = ".".join(path)
+                    if not any(key == free or key.startswith(f"{free}.") for free in guard.free):
+                        yield _line(guard, f"{guard.key}.{key}", leaf, layer, consumer.name)
 
 
-def _line(guard: Guard, value: Any, layer: str, consumer: str) -> str:
+def _line(guard: Guard, key: str, value: Any, layer: str, consumer: str) -> str:
     return (
-        f"{guard.key}={value!r} (from the {layer}): reserved by {consumer}, failure: "
+        f"{key}={value!r} (from the {layer}): reserved by {consumer}, failure: "
         f"{guard.failure}; {guard.reason.rstrip('.')}; instead: {guard.instead.rstrip('.')}"
     )

@@ -108,6 +108,9 @@ def _consumer(file: ConsumerFile) -> Iterable[str]:
     for i, guard in enumerate(file.guards):
         top = guard.key.partition(".")[0]
         yield from _unknown({top: None}, newest, f"guards[{i}].key")
+        yield from _unknown(guard.trial, newest, f"guards[{i}].trial")
+    for i, one in enumerate(file.harmless):
+        yield from _unknown(one.trial, newest, f"harmless[{i}].trial")
 
 
 def _no_such_class(names: list[str], versions: str, where: str) -> Iterable[str]:

@@ -215,14 +215,29 @@ class Guard(Closed, frozen=True):
 
     key: DottedKey
     reason: Text
-    failure: Literal["silent", "crash"]
+    failure: Literal["silent", "crash", "hang"]
     instead: Text
     """Where to set it instead: the consumer's own field or flag."""
     evidence: Sources
     values: list[Any] = field(default_factory=list)
     """Only these values are reserved; empty: every value."""
+    free: list[DottedKey] = field(default_factory=list)
+    """Keys below ``key`` that are not reserved: all others below it are."""
     measured: bool = False
     """True where a run showed the failure, False where it was read in the source."""
+    trial: dict[str, Any] = field(default_factory=dict)
+    """Engine kwargs that ``harness guards`` sets on the engine's side alone, to see the failure."""
+    untried: str = ""
+    """Why ``harness guards`` cannot show it on the CPU with one process."""
+
+
+class Harmless(Closed, frozen=True):
+    """A key that looks as if it had to be guarded, and does no harm on the engine's side alone."""
+
+    key: DottedKey
+    reason: Text
+    trial: dict[str, Any]
+    """As ``Guard.trial``; ``harness guards`` sees that trainer and engine stay in step."""
 
 
 class ConsumerFile(Closed, frozen=True):
@@ -242,6 +257,7 @@ class ConsumerFile(Closed, frozen=True):
     defaults: dict[str, Any] = field(default_factory=dict)
     """Engine kwargs that the program sets itself and that a caller may change."""
     guards: list[Guard] = field(default_factory=list)
+    harmless: list[Harmless] = field(default_factory=list)
 
 
 def json_schema(kind: type[Struct]) -> dict[str, Any]:

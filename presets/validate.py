@@ -198,3 +198,5 @@ def _consumer_problems(file: ConsumerFile) -> Iterable[str]:
         if guard.key in seen:
             yield f"guards[{i}].key: {guard.key!r} is guarded twice"
         seen.add(guard.key)
+        if guard.trial and guard.untried:
+            yield f"guards[{i}]: a trial, and a reason why there is none"

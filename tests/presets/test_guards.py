@@ -44,6 +44,26 @@ def test_values_restrict_a_guard(make_consumer: Make) -> None:
     assert not hit(profile, load_format="auto")
 
 
+def test_all_but_the_free_keys_below(make_consumer: Make) -> None:
+    profile = make_consumer("hf_overrides", free=["architectures", "text_config.model_type"])
+    assert not hit(profile, hf_overrides={"architectures": ["X"]})
+    assert not hit(profile, hf_overrides={"text_config": {"model_type": "x"}})
+    assert not hit(profile, hf_overrides=lambda config: config)
+    assert not hit(profile, hf_overrides={})
+    deep = {"architectures": ["X"], "text_config": {"model_type": "x", "rope": {"theta": 1}}}
+    (said,) = hit(profile, hf_overrides=deep)
+    assert said.startswith("hf_overrides.text_config.rope.theta=1 (from the user): reserved by")
+    assert len(hit(profile, hf_overrides={"vocab_size": 9, "rms_norm_eps": 1})) == 2
+
+
+@pytest.mark.parametrize("key", ["rms_norm_eps", "sliding_window", "vocab_size", "rope_theta"])
+def test_what_the_trainer_computes_with_is_not_changed_in_the_engine_alone(key: str) -> None:
+    profile = consumer("trl-colocate")
+    assert hit(profile, hf_overrides={key: 1})
+    assert hit(profile, hf_overrides={"text_config": {key: 1}})
+    assert not hit(profile, hf_overrides={"architectures": ["Gemma4ForCausalLM"]})
+
+
 @pytest.mark.parametrize("value", [0, 1, None, False])
 def test_any_value_hits_a_guard_without_values(make_consumer: Make, value: Any) -> None:
     assert hit(make_consumer("seed"), seed=value)
@@ -75,10 +95,12 @@ def test_trl_owns_what_its_proposal_reserves(name: str) -> None:
         assert guard.instead in line
 
 
-@pytest.mark.parametrize("name", ["trl-colocate", "trl-online-dpo"])
-def test_colocated_trl_owns_parallelism_and_sleep(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "failure"), [("trl-colocate", "hang"), ("trl-online-dpo", "silent")]
+)
+def test_colocated_trl_owns_parallelism_and_sleep(name: str, failure: str) -> None:
     failures = {g.key: g.failure for g in consumer(name).guards}
-    assert failures["tensor_parallel_size"] == "silent"
+    assert failures["tensor_parallel_size"] == failure
     assert failures["enable_sleep_mode"] == "crash"
     (line,) = hit(consumer(name), tensor_parallel_size=2)
     assert "vllm_tensor_parallel_size" in line

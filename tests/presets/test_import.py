@@ -26,8 +26,8 @@ def test_checking_a_folder_loads_no_hub_client() -> None:
 def test_merging_loads_nothing_heavy() -> None:
     code = (
         "import presets\n"
-        "presets.merge('gemma4-text', '{\"hf_overrides\": {\"vocab_size\": 9}}', 'trl-colocate',"
-        " '0.32.0').explain()"
+        "presets.merge('gemma4-text', '{\"hf_overrides\": {\"max_position_embeddings\": 9}}',"
+        " 'trl-colocate', '0.32.0').explain()"
     )
     assert not loaded(code) & set(HEAVY)
 
