@@ -139,9 +139,9 @@ def _misfit(facts: Facts) -> str:
     kinds = config.get("layer_types")
     if isinstance(kinds, list) and len(set(map(str, kinds))) > 1:
         head = 0  # a kind of layers may have heads of its own
+    embeddings = ("embed_tokens", "tok_embeddings", "word_embeddings", "embed_in", "wte")
     expected = {
-        "embed_tokens.weight": (1, "hidden_size", hidden),
-        "wte.weight": (1, "n_embd", hidden),
+        **{f"{name}.weight": (1, "hidden_size", hidden) for name in embeddings},
         "q_proj.weight": (0, "num_attention_heads", heads * head),
         "k_proj.weight": (0, "num_key_value_heads", sizes.get("num_key_value_heads", 0) * head),
         "mlp.gate_proj.weight": (0, "intermediate_size", sizes.get("intermediate_size", 0)),

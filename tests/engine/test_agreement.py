@@ -42,6 +42,10 @@ def test_a_size_that_the_tensors_have_not_is_not_reported_to_load(
     [
         ("gpt2", "set-key=tie_word_embeddings=false", "unknown"),
         ("gpt-neox", "set-key=tie_word_embeddings=true", "unknown"),
+        ("gpt-neox", "set-key=hidden_size=96", "unknown"),
+        ("bloom", "set-key=hidden_size=96", "unknown"),
+        ("qwen3", "drop-tensor=lm_head", "unknown"),
+        ("gemma4", "rename==>module.", "fault"),
         ("opt", "set-key=vocab_size=64", "fault"),
         ("modernbert", "set-key=vocab_size=64", "fault"),
         ("qwen3-classifier", "architecture=", "unknown"),
