@@ -66,4 +66,6 @@ def problem(
     asked = wanted.steps or wanted.vector
     if asked and not compare(outcome, wanted, "float32").ok:
         return "it answers otherwise than the healthy one"
+    if wanted.text and outcome.text != wanted.text:
+        return "the text of its answer is not that of the healthy one"
     return ""

@@ -150,7 +150,7 @@ def _misfit(facts: Facts) -> str:
         if tensor is None or _TOWER.search(name):
             continue
         for end, (axis, key, size) in expected.items():
-            known = size and name.endswith(f".{end}") and axis < len(tensor.shape)
+            known = size and f".{name}".endswith(f".{end}") and axis < len(tensor.shape)
             if known and tensor.shape[axis] != size:
                 return f"{name} has shape {list(tensor.shape)}, which {key} does not lead to"
     return ""

@@ -63,7 +63,13 @@ def test_each_defect_is_tried_and_what_the_engine_did_is_kept(
     isolation: Isolation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment = isolation.call(probe, answer=Environment)
-    defects = ["", "architecture=FSDPModel", "lose-shard", "drop-processor"]
+    defects = [
+        "",
+        "architecture=FSDPModel",
+        "lose-shard",
+        "drop-files=tokenizer*",
+        "drop-processor",
+    ]
 
     def run() -> list[Agreement]:
         engine = Engine(isolation, environment, tmp_path / "kept")
@@ -74,6 +80,7 @@ def test_each_defect_is_tried_and_what_the_engine_did_is_kept(
         ("", "loads", True, None),
         ("architecture=FSDPModel", "unknown", False, None),
         ("lose-shard", "fault", False, None),
+        ("drop-files=tokenizer*", "fault", False, None),  # tokens are right, their text is empty
     ]  # it has no processor to drop
     assert all(one.agrees for one in found)
 
