@@ -12,9 +12,11 @@ from harness.outcome import TOP, Outcome, Reference, Step
 from harness.tiny.tokenizer import PROMPT
 from presets.schema import Pooling, Task
 
-TOLERANCE = {"float32": 1e-3, "bfloat16": 0.25}
+TOLERANCE = {"float32": 1e-3, "bfloat16": 0.5}
 """Largest accepted difference of two logprobs, or distance of two vectors, by dtype. Measured on
-CPU in float32, over all claims: at most 1.6e-4 for logprobs, 5e-6 for vectors."""
+CPU in float32, over all claims: at most 1.6e-4 for logprobs, 5e-6 for vectors. In bfloat16 a logit
+of 16 to 32 has steps of 0.125; the real weights of SmolLM2-135M differed by under 0.25 on one CPU,
+by 0.42 on another."""
 
 
 class Parity(Struct, frozen=True):

@@ -90,7 +90,7 @@ def test_the_command_of_the_readme(tmp_path):
     found = json.loads(first.stdout)
     assert found["ok"] is True
     assert found["totals"]["needed"] >= 5
-    assert found["totals"]["excluded"] == 1
+    assert found["totals"]["excluded"] == 2
     assert not {"broken", "wrong-failure", "blocked"} & found["totals"].keys()
     for cell in found["cells"]:
         assert cell["preset"] == "gemma4-text"
@@ -128,8 +128,7 @@ def test_one_tensor_that_is_not_mapped_breaks_parity(verifier, preset):
     outcome = engine.run(verifier.isolation, request, 120.0)
     assert outcome.ok, outcome.error  # the engine does not notice
     parity = compare(outcome, wanted, "float32")
-    assert not parity.ok
-    assert parity.max_logprob_diff is None or parity.max_logprob_diff > 100 * parity.tolerance
+    assert not parity.ok  # how far it is off depends on what the memory held
 
 
 def test_real_weights_agree_in_bfloat16(verifier):
