@@ -186,7 +186,7 @@ def _handed_over(preset: Preset, name: str | None) -> str:
         merged = merge(preset, opt_in, name, untested=True)
     except GuardError as error:
         return f"{name} reserves what the preset sets: {error}"
-    shown = render(merged.handover(), profile.form if profile else "python", preset.vllm)
+    shown = render(merged.handover(), preset.vllm, profile, preset.name)
     return f"{shown}   # {profile.how}" if profile else shown
 
 

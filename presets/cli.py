@@ -108,7 +108,7 @@ def show(name: str, vllm: str | None, form: str) -> None:
         ("family", preset.family),
         ("summary", preset.summary),
         ("vLLM", f"{preset.window} (kwargs below: for {preset.vllm})"),
-        ("kwargs", render(preset, "python", preset.vllm) if preset else ""),
+        ("kwargs", render(preset, preset.vllm) if preset else ""),
         ("repair", preset.repair),
         *(("when", condition.why) for condition in preset.when),
         ("for", preset.intent),
@@ -139,16 +139,21 @@ def get(
 ) -> None:
     """Print the engine kwargs of a preset, merged with yours, in the consumer's form."""
     user = parse_set(settings)
+    profile = read_consumer(consumer) if consumer else None
     preset = presets.get(name, vllm, untested=untested, trust_remote_code=True)
     if trust_remote_code and "trust_remote_code" in preset:
         user.setdefault("trust_remote_code", True)
     merged = presets.merge(preset, user, consumer, untested=untested)
     kwargs = merged.handover()
-    profile = read_consumer(consumer) if consumer else None
+    if settings and profile and profile.form == "environment" and form != "json":
+        raise presets.KwargsError(
+            f"--set: {profile.name} has no field for engine kwargs, and only a preset's reach it "
+            f"otherwise; leave it out, or --format json. {profile.how}"
+        )
     if form == "json":
         click.echo(as_json(kwargs))
     else:
-        click.echo(render(kwargs, profile.form if profile else "python", merged.vllm))
+        click.echo(render(kwargs, merged.vllm, profile, preset.name))
         if profile:
             click.echo(f"{profile.name}: {profile.how}", err=True)
     if preset.caveat and profile and profile.trainer:
@@ -225,8 +230,8 @@ def consumers(name: str | None, form: str) -> None:
         if form == "json":
             _print_json([msgspec.to_builtins(profile) for profile in profiles])
             return
-        rows = [[p.name, p.versions, str(len(p.guards)), p.summary] for p in profiles]
-        _table(["name", "versions read", "guards", "what it is"], rows)
+        rows = [[p.name, p.versions, p.form, str(len(p.guards)), p.summary] for p in profiles]
+        _table(["name", "versions read", "form", "guards", "what it is"], rows)
         return
     profile = read_consumer(name)
     if form == "json":
@@ -324,8 +329,13 @@ def _show_consumer(profile: ConsumerFile) -> None:
         ("name", profile.name),
         ("summary", profile.summary),
         ("versions", profile.versions),
+        ("vLLM", profile.vllm),
+        ("form", f"{profile.form} {profile.knob}".strip()),
+        ("read back", profile.parsed or "the source was read, the form not run"),
         ("how", profile.how),
-        ("defaults", render(profile.defaults, "python", "")),
+        ("wins", ", ".join([profile.wins, *(f"{k}: {who}" for k, who in profile.wins_at.items())])),
+        ("sets", ", ".join(profile.sets)),
+        ("defaults", render(profile.defaults, "")),
         *(("source", source) for source in profile.sources),
     )
     for guard in profile.guards:

@@ -103,14 +103,15 @@ def _preset(file: PresetFile) -> Iterable[str]:
 
 def _consumer(file: ConsumerFile) -> Iterable[str]:
     newest = f">={engine_versions()[-1]}"
-    yield from _unknown(file.defaults, newest, "defaults")
+    server = file.builds == "AsyncEngineArgs"
+    yield from _unknown(file.defaults, newest, "defaults", server)
     yield from _no_json(file.defaults, "defaults")
     for i, guard in enumerate(file.guards):
         top = guard.key.partition(".")[0]
-        yield from _unknown({top: None}, newest, f"guards[{i}].key")
-        yield from _unknown(guard.trial, newest, f"guards[{i}].trial")
+        yield from _unknown({top: None}, newest, f"guards[{i}].key", server)
+        yield from _unknown(guard.trial, newest, f"guards[{i}].trial", server)
     for i, one in enumerate(file.harmless):
-        yield from _unknown(one.trial, newest, f"harmless[{i}].trial")
+        yield from _unknown(one.trial, newest, f"harmless[{i}].trial", server)
 
 
 def _no_such_class(names: list[str], versions: str, where: str) -> Iterable[str]:
@@ -127,12 +128,14 @@ def _within(versions: str) -> list[str]:
     return [v for v in engine_versions() if Version(v) in window] or [str(window.low)]
 
 
-def _unknown(engine: Mapping[str, Any], versions: str, where: str) -> Iterable[str]:
+def _unknown(
+    engine: Mapping[str, Any], versions: str, where: str, server: bool = False
+) -> Iterable[str]:
     """Arguments that a version in the range lacks; one problem an argument, for the oldest."""
     for name in engine:
         for version in _within(versions):
             try:
-                check_arguments([name], version)
+                check_arguments([name], version, server=server)
             except UnknownArgumentError as error:
                 yield f"{where}.{error}"
                 break

@@ -127,7 +127,7 @@ def merge(
     lower = deep_merge(profile.defaults if profile else {}, wanted)
     user = {k: v for k, v in user.items() if v is not None or not _is_mapping(lower.get(k))}
 
-    server = profile is not None and profile.form == "cli"
+    server = profile is not None and profile.builds == "AsyncEngineArgs"
     names = [*wanted, *(key for key in user if key not in wanted)]
     check_arguments(names, version, server=server)
     check_architectures({**wanted, **user}, version)

@@ -1,5 +1,6 @@
 """Find presets by name, alias, family or architecture."""
 
+import contextlib
 import difflib
 import functools
 import os
@@ -9,6 +10,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 from packaging.version import Version
 
 from presets.errors import FaultError, RemoteCodeError, UnknownNameError, UnsupportedVersionError
@@ -30,7 +32,19 @@ def _preset_file(name: str) -> PresetFile:
 def consumer(name: str) -> ConsumerFile:
     """The profile of a consumer; UnknownNameError suggests the nearest names."""
     _require(name, consumer_names(), "consumer")
-    return read_consumer(DATA / "consumers" / f"{name}.toml")
+    profile = read_consumer(DATA / "consumers" / f"{name}.toml")
+    if profile.coming and _declares(profile.coming.file, profile.coming.knob):
+        return msgspec.structs.replace(profile, form="python", knob=profile.coming.knob)
+    return profile
+
+
+def _declares(file: str, field: str) -> bool:
+    """Whether an installed package declares a field. Read, not imported: that takes seconds."""
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            text = (Path(folder) / file).read_text(encoding="utf-8")
+            return re.search(rf"^\s+{field}\s*:", text, re.MULTILINE) is not None
+    return False
 
 
 def names() -> list[str]:

@@ -240,6 +240,32 @@ class Harmless(Closed, frozen=True):
     """As ``Guard.trial``; ``harness guards`` sees that trainer and engine stay in step."""
 
 
+Wins = Literal["user", "consumer", "error", "merged"]
+Form = Literal[
+    "python",
+    "flags",
+    "json",
+    "yaml",
+    "toml",
+    "hydra",
+    "dotlist",
+    "pairs",
+    "arguments",
+    "environment",
+]
+
+
+class Passthrough(Closed, frozen=True):
+    """A field for engine kwargs that a later version of the program may have."""
+
+    knob: str
+    """The field's name."""
+    file: str
+    """Where it would be declared: a file below ``site-packages``."""
+    source: Url
+    """Where it is proposed."""
+
+
 class ConsumerFile(Closed, frozen=True):
     """One TOML file in ``data/consumers``: a program that builds the engine."""
 
@@ -247,15 +273,35 @@ class ConsumerFile(Closed, frozen=True):
     summary: Text
     versions: Text
     """The versions of the program that were read."""
-    form: Literal["python", "cli"]
-    """How the program takes engine kwargs: a Python mapping or command-line flags."""
+    form: Form
+    """How the program takes engine kwargs; ``presets/render.py`` says what each looks like.
+    "environment": it has no field for them, and a preset reaches it through the plugin."""
     how: Text
     """How to hand the kwargs over, in one or two sentences."""
     sources: Sources
+    knob: str = ""
+    """The field, flag, option, table or dotted path that takes the kwargs."""
+    knobs: dict[str, str] = field(default_factory=dict)
+    """Arguments that have a path of their own, in the form "hydra"."""
+    coming: Passthrough | None = None
+    """Once the installed program has this field, it is the knob, and the form is ``python``."""
+    builds: Literal["LLM", "AsyncEngineArgs"] = "LLM"
+    """What the kwargs end in: each takes some that the other does not."""
+    vllm: str = ""
+    """The vLLM versions that the program declares; empty: none."""
+    parsed: str = ""
+    """Of a form that the program's own parser was seen to read back: the version that read it.
+    Empty: its source was read, and no more."""
+    wins: Wins = "user"
+    """Whose value counts where the caller sets what the program sets, too: "error" refuses it."""
+    wins_at: dict[DottedKey, Wins] = field(default_factory=dict)
+    """The same for keys at which it differs."""
+    sets: list[DottedKey] = field(default_factory=list)
+    """Engine kwargs that the program sets itself, always or by its own fields."""
     trainer: bool = False
     """It trains the model that the engine serves, so a preset's caveat concerns it."""
     defaults: dict[str, Any] = field(default_factory=dict)
-    """Engine kwargs that the program sets itself and that a caller may change."""
+    """Engine kwargs that the program sets to these values and that a caller may change."""
     guards: list[Guard] = field(default_factory=list)
     harmless: list[Harmless] = field(default_factory=list)
 

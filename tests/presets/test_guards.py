@@ -106,12 +106,17 @@ def test_colocated_trl_owns_parallelism_and_sleep(name: str, failure: str) -> No
     assert "vllm_tensor_parallel_size" in line
 
 
-@pytest.mark.parametrize("name", consumer_names())
+@pytest.mark.parametrize("name", [n for n in consumer_names() if n != "unsloth"])
 def test_no_consumer_reserves_what_presets_are_made_of(name: str) -> None:
     kwargs = {"hf_overrides": {"architectures": ["X"]}, "language_model_only": True}
     assert not hit(consumer(name), **kwargs)
 
 
-@pytest.mark.parametrize("name", ["llm", "vllm-serve"])
+def test_unsloth_rebuilds_the_trainers_model_from_the_engines_class() -> None:
+    (line,) = hit(consumer("unsloth"), hf_overrides={"architectures": ["X"]})
+    assert "instead: config.json of the checkpoint" in line
+
+
+@pytest.mark.parametrize("name", ["llm", "vllm-serve", "vllm-serve-yaml"])
 def test_the_engine_itself_reserves_nothing(name: str) -> None:
     assert not hit(consumer(name), **dict.fromkeys([*RESERVED, "tensor_parallel_size"], 1))

@@ -1,14 +1,18 @@
 """Kwargs in the form a consumer takes; ``tests/engine`` has vLLM's own parser read the flags."""
 
+import ast
 import json
 import shlex
+import tomllib
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from presets import KwargsError
+from presets.registry import consumer
 from presets.render import as_flags, as_json, as_keywords, render
 
 NEWEST = "0.32.0"
@@ -84,7 +88,85 @@ def test_whatever_is_in_a_mapping_survives_the_shell(overrides: dict[str, str]) 
     assert json.loads(text) == overrides
 
 
-def test_the_consumer_decides_the_form() -> None:
-    kwargs = {"enforce_eager": True}
-    assert render(kwargs, "python", NEWEST) == "enforce_eager=True"
-    assert render(kwargs, "cli", NEWEST) == "--enforce-eager"
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("llm", "hf_overrides={'architectures': ['X']}"),
+        ("vllm-serve", """--hf-overrides '{"architectures": ["X"]}'"""),
+        ("vllm-serve-yaml", 'hf-overrides: {"architectures": ["X"]}'),
+        ("trl-vllm-serve", """--hf-overrides '{"architectures": ["X"]}'"""),
+        ("trl-colocate", "VLLM_PRESET=p VLLM_PRESET_CONSUMER=trl-colocate"),
+        ("openrlhf", "VLLM_PRESET=p VLLM_PRESET_CONSUMER=openrlhf"),
+        (
+            "verl",
+            "'+actor_rollout_ref.rollout.engine_kwargs.vllm.hf_overrides={architectures:[\"X\"]}'",
+        ),
+        ("nemo-rl", "'++policy.hf_config_overrides={architectures:[\"X\"]}'"),
+        (
+            "skyrl",
+            """'generator.inference_engine.engine_init_kwargs.hf_overrides={"architectures": ["X"]}'""",
+        ),
+        ("prime-rl", '[inference.vllm]\nhf_overrides = {architectures = ["X"]}'),
+        ("ms-swift", """--vllm_engine_kwargs '{"hf_overrides": {"architectures": ["X"]}}'"""),
+        ("llama-factory", 'vllm_config:\n  hf_overrides: {"architectures": ["X"]}'),
+        ("ray-serve-llm", 'engine_kwargs:\n  hf_overrides: {"architectures": ["X"]}'),
+        ("ray-data-llm", "engine_kwargs={'hf_overrides': {'architectures': ['X']}}"),
+        ("lm-eval", """--model_args 'hf_overrides={"architectures": ["X"]}'"""),
+        (
+            "inspect-ai",
+            "VLLM_DEFAULT_SERVER_ARGS=" + r"""'{"hf_overrides": "{\"architectures\": [\"X\"]}"}'""",
+        ),
+    ],
+)
+def test_the_consumer_decides_the_form(name: str, text: str) -> None:
+    kwargs = {"hf_overrides": {"architectures": ["X"]}}
+    assert render(kwargs, NEWEST, consumer(name), "p") == text
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "message"),
+    [
+        ("prime-rl", {"hf_overrides": {"a": None}}, "hf_overrides: .* has no TOML form"),
+        ("verl", {"hf_overrides": {"it's": 1}}, "hf_overrides: .* has no Hydra form"),
+        ("verl", {"hf_overrides": {"true": 1}}, "hf_overrides: .* has no Hydra form"),
+        ("lm-eval", {"hf_overrides": print}, "hf_overrides: .* has no Python form"),
+        ("llama-factory", {"hf_overrides": {"x": float("inf")}}, "has no YAML form"),
+        ("inspect-ai", {"served_model_name": ["a", "b"]}, "served_model_name: .* one value"),
+        ("ms-swift", {"hf_overrides": {"x": float("nan")}}, "hf_overrides: .* has no JSON form"),
+    ],
+)
+def test_what_a_form_cannot_say_is_refused(name: str, kwargs: Any, message: str) -> None:
+    with pytest.raises(KwargsError, match=message):
+        render(kwargs, NEWEST, consumer(name))
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8"), max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=4), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), VALUES, max_size=3))
+def test_any_value_survives_json_yaml_and_a_literal(overrides: dict[str, Any]) -> None:
+    kwargs = {"hf_overrides": overrides}
+    text = shlex.split(render(kwargs, NEWEST, consumer("ms-swift")))[1]
+    assert json.loads(text) == kwargs
+    text = shlex.split(render(kwargs, NEWEST, consumer("lm-eval")))[1]
+    assert ast.literal_eval(text.removeprefix("hf_overrides=")) == overrides
+    assert (
+        yaml.safe_load(render(kwargs, NEWEST, consumer("llama-factory")))["vllm_config"] == kwargs
+    )
+
+
+@given(st.dictionaries(st.text(max_size=4), VALUES.filter(lambda v: "None" not in repr(v))))
+def test_any_value_but_none_survives_toml(overrides: dict[str, Any]) -> None:
+    text = render({"hf_overrides": overrides}, NEWEST, consumer("prime-rl"))
+    assert tomllib.loads(text)["inference"]["vllm"]["hf_overrides"] == overrides

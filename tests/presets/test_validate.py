@@ -152,7 +152,7 @@ def test_a_key_guarded_twice_is_reported(tmp_path: Path) -> None:
     )
     path = tmp_path / "demo.toml"
     path.write_text(
-        'name = "demo"\nsummary = "s"\nversions = "1"\nform = "cli"\nhow = "h"\n'
+        'name = "demo"\nsummary = "s"\nversions = "1"\nform = "flags"\nhow = "h"\n'
         f'sources = ["https://x.example/1"]\n{guard}{guard}',
         encoding="utf-8",
     )
