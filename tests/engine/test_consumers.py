@@ -1,8 +1,10 @@
 """Every form, read back by the program that takes it: its own parser, from its own wheel."""
 
+import ast
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,9 @@ WHEELS: dict[str, list[str]] = {
     "lm-eval": ["lm-eval==0.4.13"],
     "inspect-ai": ["inspect-ai==0.3.285"],
 }
+EUROEVAL = ["euroeval==18.3.0"]
+READ_ONLY = ("skyrl", "euroeval")
+"""Not imported; they ask for a newer Python."""
 NASTY: list[dict[str, Any]] = [
     {
         "hf_overrides": {
@@ -53,13 +58,22 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Installs a program's wheel into a folder of its own, without what would not fit here."""
 
     def install(name: str) -> Path:
-        folder = tmp_path_factory.mktemp(name)
+        folder: Path = tmp_path_factory.mktemp(name)
         uv = shutil.which("uv")
         assert uv, "this test needs uv, which README's first command installs"
         options = [] if name == "inspect-ai" else ["--no-deps"]  # it needs nothing that is large
-        options += ["--python-version", "3.12"] if name == "skyrl" else []  # read, not imported
+        options += ["--python-version", "3.12"] if name in READ_ONLY else []
         subprocess.run(
-            [uv, "pip", "install", "--quiet", "--target", folder, *options, *WHEELS[name]],
+            [
+                uv,
+                "pip",
+                "install",
+                "--quiet",
+                "--target",
+                folder,
+                *options,
+                *(WHEELS.get(name) or EUROEVAL),
+            ],
             check=True,
             cwd=folder,
             env={**os.environ, "UV_EXCLUDE_NEWER": "2026-11-30", "UV_PYTHON": sys.executable},
@@ -155,3 +169,18 @@ def test_a_profile_says_who_read_its_form() -> None:
         "nemo-rl"
     }
     assert {name for name in consumer_names() if consumer(name).parsed} == read
+
+
+def test_euroevals_aliases_are_presets_here(wheels: Any) -> None:
+    source = (wheels("euroeval") / "euroeval/benchmark_modules/vllm.py").read_text()
+    text = re.search(r"_ARCHITECTURE_ALIASES: dict\[str, str\] = (\{.*?\})", source, re.DOTALL)
+    assert text
+    aliases = ast.literal_eval(text[1])
+    assert aliases
+    for declared, loaded in aliases.items():
+        assert [
+            preset.name
+            for preset in find(vllm=default_vllm())
+            if any(declared in condition.architectures for condition in preset.when)
+            and preset.get("hf_overrides") == {"architectures": [loaded]}
+        ], f"{declared} -> {loaded}"

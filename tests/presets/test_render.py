@@ -4,6 +4,7 @@ import ast
 import json
 import shlex
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from presets.registry import consumer
 from presets.render import as_flags, as_json, as_keywords, render
 
 NEWEST = "0.32.0"
+SKYRL = "generator.inference_engine.engine_init_kwargs"
 KWARGS = {
     "hf_overrides": {"architectures": ["Gemma4ForCausalLM"]},
     "language_model_only": True,
@@ -104,7 +106,7 @@ def test_whatever_is_in_a_mapping_survives_the_shell(overrides: dict[str, str]) 
         ("nemo-rl", "'++policy.hf_config_overrides={architectures:[\"X\"]}'"),
         (
             "skyrl",
-            """'generator.inference_engine.engine_init_kwargs.hf_overrides={"architectures": ["X"]}'""",
+            f"""'{SKYRL}.hf_overrides={{"architectures": ["X"]}}'""",
         ),
         ("prime-rl", '[inference.vllm]\nhf_overrides = {architectures = ["X"]}'),
         ("ms-swift", """--vllm_engine_kwargs '{"hf_overrides": {"architectures": ["X"]}}'"""),
@@ -170,3 +172,24 @@ def test_any_value_survives_json_yaml_and_a_literal(overrides: dict[str, Any]) -
 def test_any_value_but_none_survives_toml(overrides: dict[str, Any]) -> None:
     text = render({"hf_overrides": overrides}, NEWEST, consumer("prime-rl"))
     assert tomllib.loads(text)["inference"]["vllm"]["hf_overrides"] == overrides
+
+
+def test_trl_gets_its_field_filled_the_day_it_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signature that TRL has, and the one that is proposed for it."""
+    kwargs = {"hf_overrides": {"architectures": ["X"]}}
+    config = tmp_path / "trl" / "trainer" / "grpo_config.py"
+    config.parent.mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    for fields, text in (
+        ("    vllm_mode: str = 'colocate'\n", "VLLM_PRESET=p VLLM_PRESET_CONSUMER=trl-colocate"),
+        (
+            "    vllm_llm_kwargs: dict | None = None\n",
+            "vllm_llm_kwargs={'hf_overrides': {'architectures': ['X']}}",
+        ),
+    ):
+        config.write_text(f"class GRPOConfig:\n{fields}")
+        consumer.cache_clear()
+        assert render(kwargs, NEWEST, consumer("trl-colocate"), "p") == text
+    consumer.cache_clear()
